@@ -1,0 +1,71 @@
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+PYTHON ?=
+PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+# Spark starts its Python workers with `python3` from PATH, and its jars from SPARK_HOME, unless told otherwise.
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+unexport SPARK_HOME
+
+.PHONY: help java install demo test slow fuzz check format docs-update bench clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+java:  ## Check that Java 17 or newer is there for Spark
+	@sh scripts/check_java.sh
+
+install: $(STAMP)  ## Install Panes and its tools into .venv (PYTHON=... picks the Python)
+	@:
+
+demo: java install  ## See Panes at work
+	@$(BIN)/panes demo
+
+test: java install  ## Run the tests (ARGS="-k session" passes options to pytest)
+	@$(BIN)/pytest $(ARGS)
+
+slow: java install  ## Run the slow tests
+	@$(BIN)/pytest -m slow $(ARGS)
+
+fuzz: java install  ## Run the slow tests that search for counterexamples
+	@$(BIN)/pytest -m slow tests/fuzz $(ARGS)
+
+check: install  ## Check format, lint, types and the layers of the rooms
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: install  ## Format the code and fix what the linter can
+	@$(BIN)/ruff check --fix --exit-zero --quiet
+	@$(BIN)/ruff format
+
+docs-update: java install  ## Rewrite the outputs in the documentation pages; read the diff
+	@$(BIN)/pytest tests/docs --update $(ARGS)
+
+bench: java install  ## Run the benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean:  ## Remove .venv and everything that can be made again
+	@rm -rf .venv build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	@rm -rf spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml | $(BIN)/python
+	@echo "Installing Panes into .venv; the first time this downloads Spark, several hundred MB."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(BIN)/python:
+	@for python in $(PYTHONS); do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			$$python -m venv .venv || { rm -rf .venv; exit 1; }; \
+			exit 0; \
+		fi; \
+	done; \
+	echo "Panes needs Python 3.11 or newer, and none of these is: $(PYTHONS)" >&2; \
+	echo "Install one, or name it: make install PYTHON=/path/to/python" >&2; \
+	exit 1

@@ -1,0 +1,82 @@
+"""Every error a user can get: one class, one table of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from panes.source import Span, underline
+
+CODES: dict[str, str] = {
+    "parse-error": "the text is not a statement that Panes or Spark understands",
+    "unknown-stream": "FROM names something that is not a stream, view or table",
+    "unknown-column": "a column that the stream, view or sub-query does not have",
+    "unknown-function": "a window, aggregate or stateful function that does not exist here",
+    "unknown-view": "a view that does not exist",
+    "unknown-sink": "a sink that does not exist",
+    "ambiguous-column": "a name that two columns carry",
+    "duplicate-name": "a name that is taken already",
+    "multiple-windows": "more than one window in GROUP BY",
+    "window-not-in-group-by": "a window outside GROUP BY, or its bounds without a window",
+    "window-arguments": "wrong arguments of a window function",
+    "unknown-time-unit": "a time unit other than ms, ss, mi, hh, dd",
+    "over-not-allowed": "OVER where it has no meaning",
+    "over-needs-partition-by": "an OVER with nothing in it",
+    "over-order-by-not-allowed": "ORDER BY in the OVER of a window that knows its own order",
+    "over-arguments": "an OVER window that lacks its order, or whose frame cannot be",
+    "function-arguments": "wrong arguments of a stateful, aggregate or OVER function",
+    "not-boolean": "a condition that is not a Boolean",
+    "aggregate-in-where": "an aggregate in WHERE",
+    "aggregate-in-group-by": "an aggregate in GROUP BY or in a window's arguments",
+    "aggregate-in-aggregate": "an aggregate inside another",
+    "aggregate-in-stateful": "an aggregate inside a stateful call",
+    "stateful-in-having": "a stateful call in HAVING",
+    "column-not-grouped": "a column that is neither grouped nor aggregated",
+    "watermark-required": "a feature that needs event time on a stream that has none",
+    "watermark-already-set": "an input DataFrame with a watermark of its own",
+    "stream-options": "a stream, view or sink declared in a way that cannot work",
+    "unbounded-state": "a result that could never be completed, or state that could never be forgotten",
+    "changelog-not-supported": "a window or stateful call over a changelog",
+    "unsupported-clause": "a clause that has no meaning on a stream, or not in this place",
+    "not-executable": "a query that compiles but whose operator this version cannot run yet",
+    "state-mismatch": "a checkpoint that belongs to another query or other settings",
+    "stream-ended": "a checkpoint that was flushed and sealed",
+}
+
+
+class PanesError(Exception):
+    """What went wrong (`code`), where (`span`) and the way out (`hint`)."""
+
+    def __init__(self, code: str, message: str, span: Span | None = None, hint: str | None = None) -> None:
+        if code not in CODES:
+            raise ValueError(f"{code!r} is not a code of panes.errors.CODES")
+        super().__init__(code, message, span, hint)
+        self.code = code
+        self.message = message
+        self.span = span
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [f"{self.code}: {self.message}"]
+        if self.span is not None:
+            lines.append(underline(self.span))
+        if self.hint is not None:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """A hint for a mistyped name.
+
+    >>> suggestion("user_ids", ["user_id", "region"])
+    'Did you mean user_id?'
+    """
+    names = sorted(set(known))
+    lowered = {one.lower(): one for one in reversed(names)}
+    close = get_close_matches(name.lower(), lowered, n=1)
+    if close:
+        return f"Did you mean {lowered[close[0]]}?"
+    if not names:
+        return None
+    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    return f"There is {shown}."

@@ -1,0 +1,56 @@
+"""How a function is called: its parameters, which of them may be left out, and what each takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Takes(Enum):
+    """What a parameter takes."""
+
+    VALUE = "a value"
+    CONDITION = "a Boolean expression"
+    BOOLEAN = "TRUE or FALSE"
+    COUNT = "an unsigned integer literal"
+    POSITIVE = "an integer literal above 0"
+    CONSTANT = "a constant"
+
+
+@dataclass(frozen=True)
+class Param:
+    name: str
+    takes: Takes = Takes.VALUE
+    optional: bool = False
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Parameters in order: required ones, then optional ones; the last may repeat.
+
+    >>> signature = Signature((Param("x"), Param("n", Takes.COUNT, optional=True)))
+    >>> signature.usage("lag"), signature.minimum, signature.maximum
+    ('lag(x [, n])', 1, 2)
+    """
+
+    params: tuple[Param, ...] = ()
+
+    @property
+    def minimum(self) -> int:
+        return sum(not param.optional for param in self.params)
+
+    @property
+    def maximum(self) -> int | None:
+        return None if self.params and self.params[-1].repeated else len(self.params)
+
+    def param(self, index: int) -> Param:
+        return self.params[min(index, len(self.params) - 1)]
+
+    def usage(self, name: str) -> str:
+        text = ""
+        for index, param in enumerate(self.params):
+            part = (", " if index else "") + param.name
+            text += f" [{part}" if param.optional else part
+            text += ", …" if param.repeated else ""
+        return f"{name}({text.lstrip()}{']' * sum(param.optional for param in self.params)})"

@@ -1,0 +1,1 @@
+"""Tree → meaning: plan nodes, binding, rules, EXPLAIN."""

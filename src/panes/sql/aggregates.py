@@ -1,0 +1,65 @@
+"""The aggregate rewrite: `sum(a) / count(*)` becomes `col_1 / col_2` with `{col_1: sum(a), col_2: count(*)}`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from panes.errors import PanesError, suggestion
+from panes.functions import Functions
+from panes.functions.aggregates import SPARK_ONLY
+from panes.sql.arguments import check_arguments
+from panes.sql.calls import Call, Place, calls_in, rewrite_calls
+from panes.sql.stateful import Mappings
+from panes.sql.tokens import Token, span_of
+
+
+def is_aggregate(place: Place, functions: Functions) -> bool:
+    """An aggregate of the window: with OVER it is an OVER function instead."""
+    return place.over_start is None and (place.name in functions.aggregates or place.name in SPARK_ONLY)
+
+
+def rewrite_aggregates(tokens: Sequence[Token], functions: Functions, mappings: Mappings) -> tuple[Token, ...]:
+    """The tokens with a placeholder for each aggregate."""
+    for place in calls_in(tokens):
+        if is_aggregate(place, functions):
+            _check_not_nested(tokens, place, functions)
+    return rewrite_calls(
+        tokens,
+        lambda _, place: is_aggregate(place, functions),
+        lambda call: mappings.placeholder(normalise(call, functions)),
+    )
+
+
+def normalise(call: Call, functions: Functions) -> Call:
+    """A checked aggregate under its own name (`mean` is `avg`)."""
+    aggregate = functions.aggregates.get(call.name)
+    if aggregate is None:
+        hint = suggestion(call.name, functions.aggregates)
+        message = f"the aggregate {call.name} has no incremental form in Panes"
+        raise PanesError("unknown-function", message, call.span, hint)
+    check_arguments(call, aggregate.signature)
+    if call.distinct and not aggregate.distinct:
+        hint = "DISTINCT goes with count, sum and avg."
+        raise PanesError("function-arguments", f"{aggregate.name} takes no DISTINCT", call.span, hint)
+    if call.ignore_nulls is not None and not aggregate.ignores_nulls_on_request:
+        raise PanesError("function-arguments", f"{aggregate.name} takes no IGNORE or RESPECT NULLS", call.span)
+    args, ignore = call.args, call.ignore_nulls
+    if aggregate.ignores_nulls_on_request and len(args) == 2:
+        if ignore is not None:
+            raise PanesError("function-arguments", "ignoring NULLs is said twice", call.span)
+        args, ignore = args[:1], args[1].boolean
+    if any(arg.sql == "*" for arg in args) and (aggregate.name != "count" or len(args) > 1 or call.distinct):
+        raise PanesError("function-arguments", f"{aggregate.name} takes no *", call.span, "Only count(*) does.")
+    return replace(call, name=aggregate.name, args=args, ignore_nulls=ignore or None)
+
+
+def _check_not_nested(tokens: Sequence[Token], place: Place, functions: Functions) -> None:
+    inside = tokens[place.start + 1 : place.end + 1]
+    for inner in calls_in(inside):
+        at = span_of(inside[inner.start : inner.end + 1])
+        if inner.over_start is not None:
+            raise PanesError("over-not-allowed", f"an OVER window inside the aggregate {place.name}", at)
+        if is_aggregate(inner, functions):
+            hint = "Aggregate twice with a sub-query."
+            raise PanesError("aggregate-in-aggregate", f"{inner.name} stands inside {place.name}", at, hint)

@@ -1,0 +1,136 @@
+"""Function calls in a sequence of tokens: `f(args) [IGNORE NULLS] [FILTER (…)] [IGNORE NULLS] [OVER …]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from panes.errors import PanesError
+from panes.source import Span
+from panes.sql.expr import Expr
+from panes.sql.over import Over, expr_list, over_length, parse_over
+from panes.sql.tokens import Token, closing, span_of
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call; `name` is in lower case and `ignore_nulls` is None where nothing was said."""
+
+    name: str
+    args: tuple[Expr, ...] = ()
+    distinct: bool = False
+    ignore_nulls: bool | None = None
+    filter: Expr | None = None
+    over: Over | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def sql(self) -> str:
+        """The call in canonical form, without its OVER."""
+        args = ", ".join(arg.sql for arg in self.args)
+        nulls = {None: "", True: " IGNORE NULLS", False: " RESPECT NULLS"}[self.ignore_nulls]
+        condition = f" FILTER (WHERE {self.filter.sql})" if self.filter else ""
+        return f"{self.name}({'DISTINCT ' if self.distinct else ''}{args}){nulls}{condition}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a call stands among tokens: its name, its parentheses, its last token."""
+
+    name: str
+    start: int
+    close: int
+    end: int
+    over_start: int | None
+
+
+def find_call(tokens: Sequence[Token], index: int) -> Place | None:
+    """The call whose name is the token at `index`, if that is one."""
+    if index + 1 >= len(tokens) or tokens[index + 1].text != "(" or not tokens[index].is_name:
+        return None
+    if index and (tokens[index - 1].text == "." or tokens[index - 1].word in ("LIKE", "ILIKE")):
+        return None  # a.f(…) is someone else's function; LIKE ANY (…) is no call
+    close = end = closing(tokens, index + 1)
+    while True:
+        words = [token.word for token in tokens[end + 1 : end + 4]]
+        if words[:2] in (["IGNORE", "NULLS"], ["RESPECT", "NULLS"]):
+            end += 2
+        elif words[:1] == ["FILTER"] and words[2:] == ["WHERE"]:
+            end = closing(tokens, end + 2)
+        else:
+            break
+    length = over_length(tokens, end + 1)
+    return Place(tokens[index].name.lower(), index, close, end + length, end + 1 if length else None)
+
+
+def calls_in(tokens: Sequence[Token]) -> Iterator[Place]:
+    """Every call, outer before inner."""
+    for index in range(len(tokens)):
+        place = find_call(tokens, index)
+        if place is not None:
+            yield place
+
+
+Rewrite = Callable[[Sequence[Token]], tuple[Token, ...]]
+
+
+def rewrite_calls(
+    tokens: Sequence[Token], wanted: Callable[[Sequence[Token], Place], bool], replace: Callable[[Call], Token]
+) -> tuple[Token, ...]:
+    """Put one token in the place of every wanted call, inner calls first.
+
+    `sum(lag(a)) + 1` with lag wanted becomes `sum(col_1) + 1`.
+    """
+
+    def rewrite(part: Sequence[Token]) -> tuple[Token, ...]:
+        return rewrite_calls(part, wanted, replace)
+
+    done: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        place = find_call(tokens, index) if tokens[index].is_name else None
+        if place is not None and wanted(tokens, place):
+            done.append(replace(parse_call(tokens, place, rewrite)))
+            index = place.end + 1
+        else:
+            done.append(tokens[index])
+            index += 1
+    return tuple(done)
+
+
+def parse_call(tokens: Sequence[Token], place: Place, rewrite: Rewrite = tuple) -> Call:
+    """The call at a place; `rewrite` is applied to everything inside its parentheses first."""
+    inside = rewrite(tokens[place.start + 2 : place.close])
+    distinct = bool(inside) and inside[0].word == "DISTINCT" and len(inside) > 1
+    ignore_nulls: bool | None = None
+    condition: Expr | None = None
+    end = place.over_start if place.over_start is not None else place.end + 1
+    index = place.close + 1
+    while index < end:
+        if tokens[index].word == "FILTER":
+            last = closing(tokens, index + 1)
+            if condition is not None:
+                raise PanesError("parse-error", "FILTER stands twice", tokens[index].span)
+            body = rewrite(tokens[index + 3 : last])
+            if not body:
+                raise PanesError("parse-error", "FILTER (WHERE …) has no condition", tokens[index].span)
+            condition = Expr(body)
+            index = last + 1
+        else:
+            if ignore_nulls is not None:
+                raise PanesError("parse-error", "IGNORE or RESPECT NULLS stands twice", tokens[index].span)
+            ignore_nulls = tokens[index].word == "IGNORE"
+            index += 2
+    over = None
+    if place.over_start is not None:
+        clause = tokens[place.over_start : place.end + 1]
+        over = parse_over((*clause[:2], *rewrite(clause[2:-1]), *clause[-1:]) if len(clause) > 2 else clause)
+    return Call(
+        place.name,
+        tuple(expr_list(inside[1:] if distinct else inside)),
+        distinct,
+        ignore_nulls,
+        condition,
+        over,
+        span_of(tokens[place.start : place.end + 1]),
+    )

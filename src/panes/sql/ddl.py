@@ -1,0 +1,262 @@
+"""CREATE, DROP, SHOW and DESCRIBE: the statements that declare and list things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from panes.errors import PanesError
+from panes.source import Span
+from panes.sql.duration import microseconds
+from panes.sql.expr import indexed
+from panes.sql.statements import (
+    ColumnDef,
+    CreateSink,
+    CreateStream,
+    CreateView,
+    Describe,
+    Drop,
+    ObjectKind,
+    Query,
+    Show,
+    Statement,
+    Watermark,
+)
+from panes.sql.tokens import SPARK, Token, closing, span_of, split
+
+KINDS = {kind.value: kind for kind in ObjectKind}
+STREAM_USAGE = (
+    "CREATE STREAM name (column TYPE, …, WATERMARK FOR column AS column - INTERVAL 10 SECONDS, "
+    "PRIMARY KEY (column, …)) WITH (connector = 'json', path = '…')"
+)
+
+
+class Cursor:
+    """Tokens read from left to right."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tuple(tokens)
+        self.index = 0
+
+    @property
+    def span(self) -> Span:
+        return self.tokens[min(self.index, len(self.tokens) - 1)].span
+
+    def rest(self) -> tuple[Token, ...]:
+        return self.tokens[self.index :]
+
+    def accept(self, *words: str) -> bool:
+        """Read these words if they are next."""
+        if tuple(token.word or token.text for token in self.rest()[: len(words)]) != words:
+            return False
+        self.index += len(words)
+        return True
+
+    def expect(self, word: str, usage: str) -> None:
+        if not self.accept(word):
+            raise PanesError("parse-error", f"{word} is missing here", self.span, usage)
+
+    def name(self, what: str, usage: str | None = None) -> Token:
+        """Read a name."""
+        if self.index >= len(self.tokens) or not self.tokens[self.index].is_name:
+            raise PanesError("parse-error", f"the name of {what} is missing here", self.span, usage)
+        self.index += 1
+        return self.tokens[self.index - 1]
+
+    def group(self, usage: str) -> tuple[Token, ...]:
+        """Read `( … )` and return what is inside."""
+        if not self.rest() or self.rest()[0].text != "(":
+            raise PanesError("parse-error", "( is missing here", self.span, usage)
+        start, self.index = self.index + 1, closing(self.tokens, self.index) + 1
+        return self.tokens[start : self.index - 1]
+
+    def end(self, usage: str) -> None:
+        if self.rest():
+            raise PanesError("parse-error", f"{self.rest()[0].text} is one word too many", self.span, usage)
+
+
+def _kind(cursor: Cursor, statement: str) -> ObjectKind:
+    word = cursor.rest()[0].word if cursor.rest() else ""
+    if word not in KINDS:
+        raise PanesError("parse-error", f"{statement} STREAM, VIEW or SINK", cursor.span)
+    cursor.index += 1
+    return KINDS[word]
+
+
+def parse_create(
+    tokens: Sequence[Token], query: Callable[[tuple[Token, ...], Span], tuple[Query, str]]
+) -> Statement:
+    """`CREATE [OR REPLACE] STREAM|VIEW|SINK [IF NOT EXISTS] name …`."""
+    cursor = Cursor(tokens)
+    span = span_of(tokens)
+    cursor.accept("CREATE")
+    or_replace = cursor.accept("OR", "REPLACE")
+    kind = _kind(cursor, "CREATE [OR REPLACE]")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if or_replace and if_not_exists:
+        raise PanesError("parse-error", "OR REPLACE and IF NOT EXISTS exclude each other", span)
+    name = cursor.name(f"the {kind.value.lower()}").name
+    match kind:
+        case ObjectKind.VIEW:
+            cursor.expect("AS", "CREATE VIEW name AS SELECT …")
+            body, sql = query(cursor.rest(), span)
+            return CreateView(name, body, sql, or_replace, if_not_exists, span)
+        case ObjectKind.SINK:
+            usage = "CREATE SINK name WITH (connector = 'console')"
+            options = _with(cursor, usage)
+            cursor.end(usage)
+            return CreateSink(name, options, or_replace, if_not_exists, span)
+        case ObjectKind.STREAM:
+            columns, watermark, key = _columns(cursor.group(STREAM_USAGE), span)
+            options = _with(cursor, STREAM_USAGE)
+            cursor.end(STREAM_USAGE)
+            return CreateStream(name, columns, watermark, key, options, or_replace, if_not_exists, span)
+
+
+def _columns(
+    tokens: tuple[Token, ...], span: Span
+) -> tuple[tuple[ColumnDef, ...], Watermark | None, tuple[str, ...]]:
+    columns: list[ColumnDef] = []
+    watermark: Watermark | None = None
+    key: tuple[str, ...] = ()
+    for item in split(tokens, TokenType.COMMA):
+        if not item:
+            raise PanesError("parse-error", "a column is missing at a comma", span_of(tokens), STREAM_USAGE)
+        words = [token.word for token in item[:2]]
+        if words == ["WATERMARK", "FOR"]:
+            if watermark is not None:
+                raise PanesError("stream-options", "WATERMARK stands twice", item[0].span)
+            watermark = _watermark(item)
+        elif words[0] == "PRIMARY KEY" or words == ["PRIMARY", "KEY"]:
+            if key:
+                raise PanesError("stream-options", "PRIMARY KEY stands twice", item[0].span)
+            key = _key(item)
+        else:
+            columns.append(_column(item))
+    if not columns:
+        raise PanesError("parse-error", "a stream needs at least one column", span, STREAM_USAGE)
+    return tuple(columns), watermark, key
+
+
+def _column(item: tuple[Token, ...]) -> ColumnDef:
+    name, rest = item[0], item[1:]
+    if not name.is_name or not rest:
+        raise PanesError("parse-error", "a column is a name and a type", span_of(item), STREAM_USAGE)
+    words = [token.word for token in rest]
+    if "COMMENT" in words:
+        rest = rest[: words.index("COMMENT")]
+    if words[-2:] == ["NOT", "NULL"]:
+        rest = rest[:-2]
+    return ColumnDef(name.name, parse_type(rest) if rest else "", span_of(item))
+
+
+def parse_type(tokens: Sequence[Token]) -> str:
+    """The Spark name of a type, as `DataType.simpleString` spells it.
+
+    >>> from panes.source import Source
+    >>> from panes.sql.tokens import tokenize
+    >>> parse_type(tokenize(Source("DECIMAL(10, 2)")))
+    'decimal(10,2)'
+    """
+    try:
+        trees = SPARK.parser().parse_into(exp.DataType, indexed(tokens), " " * len(tokens))
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise PanesError("parse-error", "this is not a Spark type", span_of(tokens)) from error
+    if len(trees) != 1 or not isinstance(trees[0], exp.DataType):
+        raise PanesError("parse-error", "this is not a Spark type", span_of(tokens))
+    return simple_type("".join(f" {token.text}" for token in tokens))
+
+
+_ALIASES = {
+    "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float", "dec": "decimal",
+    "numeric": "decimal", "timestamp_ltz": "timestamp",
+}  # fmt: skip
+
+
+def simple_type(text: str) -> str:
+    """A type in the spelling of `simpleString`."""
+    text = re.sub(r"\s*([(),<>:])\s*", r"\1", " ".join(text.split())).lower()
+    text = re.sub(r"[a-z_]+", lambda word: _ALIASES.get(word[0], word[0]), text)
+    return "decimal(10,0)" if text == "decimal" else text
+
+
+def _watermark(item: tuple[Token, ...]) -> Watermark:
+    usage = "WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS"
+    words = [token.word for token in item]
+    if len(item) < 5 or not item[2].is_name or words[3] != "AS":
+        raise PanesError("parse-error", "WATERMARK is not complete", span_of(item), usage)
+    name, rest = item[2].name, item[4:]
+    if rest[0].name.lower() != name.lower():
+        raise PanesError("stream-options", "the watermark is the time column less a delay", rest[0].span, usage)
+    if len(rest) == 1:
+        return Watermark(name, 0, span_of(item))
+    if rest[1].text != "-" or len(rest) < 4 or words[6] != "INTERVAL":
+        raise PanesError("stream-options", "the watermark is the time column less a delay", span_of(rest), usage)
+    length = " ".join(token.raw[0].text for token in rest[3:])
+    try:
+        return Watermark(name, microseconds(length), span_of(item))
+    except ValueError as error:
+        raise PanesError("stream-options", str(error), span_of(rest[2:]), usage) from None
+
+
+def _key(item: tuple[Token, ...]) -> tuple[str, ...]:
+    cursor = Cursor(item)
+    if not cursor.accept("PRIMARY KEY"):
+        cursor.accept("PRIMARY", "KEY")
+    parts = split(cursor.group("PRIMARY KEY (column, …)"), TokenType.COMMA)
+    cursor.end("PRIMARY KEY (column, …)")
+    if not parts or any(len(part) != 1 or not part[0].is_name for part in parts):
+        raise PanesError("parse-error", "PRIMARY KEY takes column names", span_of(item))
+    return tuple(part[0].name for part in parts)
+
+
+def _with(cursor: Cursor, usage: str) -> dict[str, str]:
+    """`WITH (name = 'value', …)`; names may have dots."""
+    if not cursor.accept("WITH"):
+        return {}
+    options: dict[str, str] = {}
+    for item in split(cursor.group(usage), TokenType.COMMA):
+        equals = [index for index, token in enumerate(item) if token.text == "="]
+        if len(equals) != 1 or equals[0] == 0 or len(item) != equals[0] + 2:
+            span = span_of(item) if item else cursor.tokens[0].span
+            raise PanesError("parse-error", "an option is written name = 'value'", span, usage)
+        name = "".join(token.raw[0].text for token in item[: equals[0]])
+        if name.lower() in (known.lower() for known in options):
+            raise PanesError("stream-options", f"the option {name} stands twice", span_of(item))
+        options[name] = item[-1].raw[0].text
+    return options
+
+
+def parse_drop(tokens: Sequence[Token]) -> Drop:
+    """`DROP STREAM|VIEW|SINK [IF EXISTS] name`."""
+    cursor = Cursor(tokens)
+    cursor.accept("DROP")
+    kind = _kind(cursor, "DROP")
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = cursor.name(f"the {kind.value.lower()}").name
+    cursor.end("DROP STREAM|VIEW|SINK [IF EXISTS] name")
+    return Drop(kind, name, if_exists, span_of(tokens))
+
+
+def parse_show(tokens: Sequence[Token]) -> Show:
+    """`SHOW STREAMS|VIEWS|SINKS`."""
+    plural = {f"{kind.value}S": kind for kind in ObjectKind}
+    if len(tokens) != 2 or tokens[1].word not in plural:
+        raise PanesError("parse-error", "SHOW STREAMS, VIEWS or SINKS", span_of(tokens))
+    return Show(plural[tokens[1].word], span_of(tokens))
+
+
+def parse_describe(tokens: Sequence[Token]) -> Describe:
+    """`DESCRIBE [STREAM|VIEW|SINK] name`."""
+    cursor = Cursor(tokens)
+    cursor.index = 1
+    if len(tokens) == 3 and tokens[1].word in KINDS:
+        cursor.index = 2
+    name = cursor.name("what to describe", "DESCRIBE name")
+    cursor.end("DESCRIBE name")
+    return Describe(name.name, span_of(tokens))

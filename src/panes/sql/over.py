@@ -1,0 +1,240 @@
+"""What stands after OVER: partitions, order, frame, and the condition of stateful and sliding calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sqlglot.tokens import TokenType
+
+from panes.errors import PanesError
+from panes.source import Span
+from panes.sql.expr import Expr
+from panes.sql.tokens import Token, closing, span_of, split, top_level
+
+
+@dataclass(frozen=True)
+class OrderKey:
+    """One item of ORDER BY; NULLs come first when ascending and last when descending, as in Spark."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = True
+
+    @property
+    def sql(self) -> str:
+        nulls = "" if self.nulls_first != self.descending else f" NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+        return f"{self.expr.sql}{' DESC' if self.descending else ''}{nulls}"
+
+
+class FrameUnit(Enum):
+    ROWS = "ROWS"
+    RANGE = "RANGE"
+
+
+class BoundKind(Enum):
+    """In the order in which they lie around a row."""
+
+    UNBOUNDED_PRECEDING = 0
+    PRECEDING = 1
+    CURRENT_ROW = 2
+    FOLLOWING = 3
+    UNBOUNDED_FOLLOWING = 4
+
+
+@dataclass(frozen=True)
+class Bound:
+    kind: BoundKind
+    offset: Expr | None = None
+
+    @property
+    def sql(self) -> str:
+        words = self.kind.name.replace("_", " ")
+        return words if self.offset is None else f"{self.offset.sql} {words}"
+
+
+@dataclass(frozen=True)
+class Frame:
+    unit: FrameUnit
+    start: Bound
+    end: Bound
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def sql(self) -> str:
+        return f"{self.unit.value} BETWEEN {self.start.sql} AND {self.end.sql}"
+
+
+UNBOUNDED_PRECEDING = Bound(BoundKind.UNBOUNDED_PRECEDING)
+CURRENT_ROW = Bound(BoundKind.CURRENT_ROW)
+UNBOUNDED_FOLLOWING = Bound(BoundKind.UNBOUNDED_FOLLOWING)
+
+
+@dataclass(frozen=True)
+class Over:
+    """An OVER clause as written; `name` refers to the WINDOW clause."""
+
+    partition_by: tuple[Expr, ...] = ()
+    order_by: tuple[OrderKey, ...] = ()
+    frame: Frame | None = None
+    when: Expr | None = None
+    name: str | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+    order_span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.partition_by or self.order_by or self.frame or self.when or self.name)
+
+
+def over_length(tokens: Sequence[Token], start: int) -> int:
+    """How many tokens the OVER clause at `start` has; 0 if none is there."""
+    if start + 1 >= len(tokens) or tokens[start].word != "OVER":
+        return 0
+    if tokens[start + 1].text == "(":
+        return closing(tokens, start + 1) - start + 1
+    return 2 if tokens[start + 1].is_name else 0
+
+
+def parse_over(tokens: Sequence[Token]) -> Over:
+    """`OVER w`, `OVER (w)` or `OVER (…)`."""
+    span = span_of(tokens)
+    inside = tokens[1:] if tokens[1].text != "(" else tokens[2:-1]
+    if len(inside) == 1 and inside[0].is_name:
+        return Over(name=inside[0].name, span=span)
+    return parse_window_spec(inside, span)
+
+
+_PARTS = {"PARTITION BY": "PARTITION BY", "ORDER BY": "ORDER BY", "ROWS": "frame", "RANGE": "frame", "WHEN": "WHEN"}
+
+
+def parse_window_spec(tokens: Sequence[Token], span: Span) -> Over:
+    """`[PARTITION BY …] [ORDER BY …] [frame] [WHEN …]`, each at most once."""
+    parts: dict[str, tuple[Token, ...]] = {}
+    for part in _cut(tokens):
+        name = _PARTS.get(part[0].word)
+        if name is None:
+            raise PanesError(
+                "parse-error",
+                f"{part[0].text} does not belong in OVER",
+                part[0].span,
+                "OVER ([PARTITION BY …] [ORDER BY …] [ROWS|RANGE …]), or OVER ([PARTITION BY …] [WHEN …]).",
+            )
+        if name in parts:
+            raise PanesError("parse-error", f"{name} stands twice in one OVER", part[0].span)
+        parts[name] = part
+    for name in ("PARTITION BY", "ORDER BY", "WHEN"):
+        if name in parts and len(parts[name]) == 1:
+            raise PanesError("parse-error", f"nothing follows {name}", parts[name][0].span)
+    order = parts.get("ORDER BY", ())
+    return Over(
+        partition_by=tuple(expr_list(parts.get("PARTITION BY", ())[1:])),
+        order_by=tuple(_order_key(item) for item in split(order[1:], TokenType.COMMA)),
+        frame=_frame(parts["frame"]) if "frame" in parts else None,
+        when=Expr(parts["WHEN"][1:]) if "WHEN" in parts else None,
+        span=span,
+        order_span=span_of(order) if order else None,
+    )
+
+
+def expr_list(tokens: Sequence[Token]) -> list[Expr]:
+    """Expressions between commas."""
+    parts = split(tokens, TokenType.COMMA)
+    for index, part in enumerate(parts):
+        if not part:
+            near = parts[index - 1][-1] if index else tokens[0]
+            raise PanesError("parse-error", "an expression is missing at a comma", near.span)
+    return [Expr(part) for part in parts]
+
+
+def _cut(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
+    if not tokens:
+        return []
+    starts = []
+    case = 0
+    for index in top_level(tokens):
+        word = tokens[index].word
+        case += (word == "CASE") - (word == "END")
+        if index == 0 or (case <= 0 and word in _PARTS and not _is_column(tokens, index)):
+            starts.append(index)
+    return [tuple(tokens[a:b]) for a, b in zip(starts, [*starts[1:], len(tokens)], strict=True)]
+
+
+def _is_column(tokens: Sequence[Token], index: int) -> bool:
+    """Whether ROWS or RANGE at this place is a column of that name."""
+    if tokens[index].word not in ("ROWS", "RANGE"):
+        return False
+    after = tokens[index + 1].word if index + 1 < len(tokens) else ""
+    before = tokens[index - 1]
+    return before.word in ("PARTITION BY", "ORDER BY") or before.text == "," or after in ("", "ASC", "DESC")
+
+
+def _order_key(tokens: tuple[Token, ...]) -> OrderKey:
+    if not tokens:
+        raise PanesError("parse-error", "an expression is missing in ORDER BY")
+    words = [token.word for token in tokens]
+    nulls_first: bool | None = None
+    if words[-2:] in (["NULLS", "FIRST"], ["NULLS", "LAST"]):
+        nulls_first = words[-1] == "FIRST"
+        tokens, words = tokens[:-2], words[:-2]
+    descending = bool(words) and words[-1] == "DESC" and len(words) > 1
+    if len(words) > 1 and words[-1] in ("ASC", "DESC"):
+        tokens = tokens[:-1]
+    if not tokens:
+        raise PanesError("parse-error", "an expression is missing in ORDER BY")
+    return OrderKey(Expr(tokens), descending, not descending if nulls_first is None else nulls_first)
+
+
+def _frame(tokens: tuple[Token, ...]) -> Frame:
+    unit = FrameUnit[tokens[0].word]
+    rest = tokens[1:]
+    span = span_of(tokens)
+    if rest and rest[0].word == "BETWEEN":
+        ands = [index for index in top_level(rest) if rest[index].word == "AND"]
+        if len(ands) != 1:
+            raise PanesError("parse-error", "a frame is written BETWEEN … AND …", span)
+        start, end = _bound(rest[1 : ands[0]], span, unit), _bound(rest[ands[0] + 1 :], span, unit)
+    else:
+        start, end = _bound(rest, span, unit), CURRENT_ROW
+    if start.kind == BoundKind.UNBOUNDED_FOLLOWING or end.kind == BoundKind.UNBOUNDED_PRECEDING or _reversed(start, end):
+        raise PanesError("over-arguments", "the frame ends before it starts", span)
+    return Frame(unit, start, end, span)
+
+
+def _reversed(start: Bound, end: Bound) -> bool:
+    if start.kind != end.kind:
+        return start.kind.value > end.kind.value
+    first, last = (bound.offset.unsigned if bound.offset is not None else None for bound in (start, end))
+    if first is None or last is None:
+        return False
+    return first < last if start.kind == BoundKind.PRECEDING else first > last
+
+
+def _bound(tokens: Sequence[Token], span: Span, unit: FrameUnit) -> Bound:
+    words = [token.word for token in tokens]
+    match words:
+        case ["UNBOUNDED", "PRECEDING"]:
+            return UNBOUNDED_PRECEDING
+        case ["UNBOUNDED", "FOLLOWING"]:
+            return UNBOUNDED_FOLLOWING
+        case ["CURRENT", "ROW"] | ["CURRENT ROW"]:
+            return CURRENT_ROW
+        case [*_, "PRECEDING" | "FOLLOWING" as direction] if len(words) > 1:
+            offset = Expr(tuple(tokens[:-1]))
+            if unit == FrameUnit.ROWS and offset.unsigned is None:
+                raise PanesError(
+                    "over-arguments",
+                    "the offset of a ROWS frame is a number of rows",
+                    offset.span,
+                    "Write an unsigned integer, or RANGE for a distance in values or time.",
+                )
+            if unit == FrameUnit.RANGE and offset.columns:
+                raise PanesError("over-arguments", "the offset of a RANGE frame is a constant", offset.span)
+            return Bound(BoundKind[direction], offset)
+    raise PanesError(
+        "parse-error",
+        "this is not a bound of a frame",
+        span_of(tokens) if tokens else span,
+        "UNBOUNDED PRECEDING, n PRECEDING, CURRENT ROW, n FOLLOWING or UNBOUNDED FOLLOWING.",
+    )

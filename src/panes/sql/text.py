@@ -1,0 +1,83 @@
+"""Tokens → text: one spelling for one sequence of tokens, whatever white space stood between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot.tokens import TokenType
+
+from panes.sql.tokens import Token
+
+# After these words a parenthesis opens a group; after any other name it opens the arguments of a call.
+BEFORE_GROUP = frozenset(
+    "ALL AND ANY AS BETWEEN BY CASE CROSS DISTINCT DIV ELSE ESCAPE EXCEPT FILTER FROM HAVING ILIKE IN INTERSECT IS "
+    "JOIN LATERAL LIKE NOT ON OR OVER QUALIFY REGEXP RLIKE SELECT SOME THEN UNION USING VALUES WHEN WHERE WITH".split()
+) | {"GROUP BY", "ORDER BY", "PARTITION BY"}
+
+NO_OPERAND = BEFORE_GROUP | frozenset(("INTERVAL",))
+UNARY = frozenset("-+~!")
+TIGHT_AFTER = frozenset(("(", "[", ".", "::"))
+TIGHT_BEFORE = frozenset((")", "]", ",", ".", "::"))
+
+
+def text_of(tokens: Sequence[Token]) -> str:
+    """SQL text with canonical spaces; every token stays as it was written.
+
+    >>> from panes.source import Source
+    >>> from panes.sql.tokens import tokenize
+    >>> text_of(tokenize(Source("coalesce( a,-1 )+b [ 0 ]  in(1,2)")))
+    'coalesce(a, -1) + b[0] in (1, 2)'
+    """
+    return _joined(tokens, [token.text for token in tokens])
+
+
+def key_of(tokens: Sequence[Token]) -> str:
+    """Equal for two texts that Spark reads alike: names and keywords without case, literals as they are."""
+    return _joined(tokens, [_folded(token) for token in tokens])
+
+
+def _folded(token: Token) -> str:
+    if token.kind == TokenType.IDENTIFIER and token.name.isidentifier():
+        return token.name.lower()
+    return token.text if token.quoted and token.kind != TokenType.IDENTIFIER else token.text.lower()
+
+
+def _joined(tokens: Sequence[Token], texts: Sequence[str]) -> str:
+    parts: list[str] = []
+    for index, text in enumerate(texts):
+        if index and _spaced(tokens, index):
+            parts.append(" ")
+        parts.append(text)
+    return "".join(parts)
+
+
+def _spaced(tokens: Sequence[Token], index: int) -> bool:
+    before, after = tokens[index - 1], tokens[index]
+    if before.kind == after.kind == TokenType.STRING and before.span.end == after.span.start:
+        return False  # 'it''s'
+    if before.text in TIGHT_AFTER:
+        return False
+    if after.text == ".":
+        return not ends_operand(before)
+    if after.text in TIGHT_BEFORE:
+        return False
+    if after.text == "(":
+        return not before.is_name or before.word in BEFORE_GROUP
+    if after.text == "[":
+        return not ends_operand(before)
+    if _is_unary(tokens, index - 1):
+        return after.text in UNARY
+    return True
+
+
+def _is_unary(tokens: Sequence[Token], index: int) -> bool:
+    return tokens[index].text in UNARY and (index == 0 or not ends_operand(tokens[index - 1]))
+
+
+def ends_operand(token: Token) -> bool:
+    """Whether an operator or the next clause can follow the token."""
+    if token.text in (")", "]"):
+        return True
+    if token.is_name:
+        return token.word not in NO_OPERAND
+    return token.text[:1].isdigit() or token.kind in (TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING)
