@@ -193,22 +193,23 @@ def _windowed(
     bounds = dict(stmt.bound_mappings)
     if derived and isinstance(kind, windows.TimeWindow) and all(one.name != "window_end" for one in bounds.values()):
         bounds[binder.allocator.allocate()] = Call("window_end", span=stmt.window_span)
-    window = Window(plan, kind, tuple(Computed(name, call) for name, call in bounds.items()))
+    named = tuple(Computed(name, call) for name, call in bounds.items())
+    aliases = _aliases(stmt, scope)
+    keys = _keys(stmt, kind, scope.with_aliases(aliases), binder)
     if _is_raw(stmt):
+        window = Window(plan, kind, keys, named, stmt.window_span)
         if stmt.having is not None:
             hint = "Without aggregates the window's rows come out: use WHERE."
             raise PanesError("unsupported-clause", "HAVING without groups", stmt.having.span, hint)
-        return window, replace(scope, traits=traits(window)).adding(list(bounds)).with_aliases(_aliases(stmt, scope))
+        return window, replace(scope, traits=traits(window)).adding(list(bounds)).with_aliases(aliases)
 
-    aliases = _aliases(stmt, scope)
-    keys = _keys(stmt, kind, scope.with_aliases(aliases), binder)
     aggregates: list[Computed] = []
     for name, call in stmt.aggregate_mappings.items():
         _refuse_bounds_inside(call, bounds)
         resolved = resolve_call(call, scope)
         check.call(resolved)
         aggregates.append(Computed(name, resolved))
-    grouped: Plan = Aggregation(window, keys, tuple(aggregates))
+    grouped: Plan = Aggregation(Window(plan, kind, (), named, stmt.window_span), keys, tuple(aggregates))
     after = Grouped(scope, keys, [*bounds, *stmt.aggregate_mappings], aliases)
     if stmt.having is not None:
         condition = after.resolve(stmt.having)
@@ -359,16 +360,17 @@ def _fields(stmt: SelectStmt, scope: Scope, plan: Plan, binder: Binder, derived:
             fields += _star(field, scope)
         else:
             fields.append(Field(_in(field.expr, scope), field.name))
-    hidden = _hidden_time(plan, fields) if derived else None
-    return (*fields, hidden) if hidden is not None else tuple(fields)
+    return (*fields, *_hidden(plan, fields, binder)) if derived else tuple(fields)
 
 
-def _hidden_time(plan: Plan, fields: Sequence[Field]) -> Field | None:
-    """A derived stream carries the time of a time window even where `window_end()` is not selected."""
+def _hidden(plan: Plan, fields: Sequence[Field], binder: Binder) -> Iterable[Field]:
+    """What a derived stream carries along: the time of a time window, and the key of its stream."""
     inner = traits(plan)
-    if not inner.time_shift or inner.time is None or any(field.expr.column == inner.time for field in fields):
-        return None
-    return Field(column_expr(inner.time, fields[0].expr.span), inner.time, hidden=True)
+    passed = {field.expr.column.lower() for field in fields if field.expr.column is not None}
+    carried = [*inner.key, *([inner.time] if inner.time_shift and inner.time is not None else [])]
+    for name in carried:
+        if name not in passed:
+            yield Field(column_expr(name, fields[0].expr.span), binder.allocator.allocate(), hidden=True)
 
 
 def _star(star: Star, scope: Scope) -> list[Field]:

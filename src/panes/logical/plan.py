@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from panes.catalog import Column, Stream
+from panes.source import Span
 from panes.sql.calls import Call
 from panes.sql.expr import Expr
 from panes.sql.over import OrderKey
@@ -66,11 +67,16 @@ class Filter:
 
 @dataclass(frozen=True)
 class Window:
-    """Put rows into windows of one kind; `kind` says when each opens, what it holds and when it emits."""
+    """Put rows into windows of one kind; `kind` says when each opens, what it holds and when it emits.
+
+    `keys` are the group keys of a window whose rows come out as they are; else they are the Aggregation's.
+    """
 
     input: Plan
     kind: WindowKind
+    keys: tuple[Field, ...] = ()
     bounds: tuple[Computed, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

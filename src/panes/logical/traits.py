@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import assert_never
 
 from panes.catalog import Column
@@ -24,11 +25,20 @@ from panes.sql.calls import Call
 from panes.sql.over import BoundKind, FrameUnit
 
 
+class Clock(Enum):
+    """What tells a row's time: its time column, its arrival, or nothing any more."""
+
+    EVENT_TIME = "event_time"
+    ARRIVAL = "arrival"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class Traits:
     """`time` is the column that carries a row's time; `in_time_order` are columns that grow with it.
 
-    `bounds` are columns that hold a bound of a time window. `hidden` columns are not seen by `*`.
+    `bounds` are columns that hold a bound of a time window. `hidden` columns are not seen by `*`. `key` breaks ties
+    of time, and identifies the rows of a changelog.
     `columns` is None where only Spark knows them.
     """
 
@@ -39,8 +49,9 @@ class Traits:
     in_time_order: frozenset[str] = frozenset()
     bounds: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    key: tuple[str, ...] = ()
     changelog: bool = False
-    arrival: bool = False
+    clock: Clock = Clock.ARRIVAL
 
     def type_of(self, name: str) -> str | None:
         for column in self.columns or ():
@@ -58,7 +69,13 @@ def traits(plan: Plan) -> Traits:
             time = stream.time.lower() if stream.time is not None else None
             order = frozenset([time]) if time is not None else frozenset[str]()
             return Traits(
-                columns, stream.streaming, time, 0, order, changelog=stream.changelog, arrival=stream.time is None
+                columns,
+                stream.streaming,
+                time,
+                in_time_order=order,
+                key=tuple(name.lower() for name in stream.key),
+                changelog=stream.changelog,
+                clock=Clock.ARRIVAL if time is None else Clock.EVENT_TIME,
             )
         case SparkQuery():
             return _spark_query(plan)
@@ -70,9 +87,9 @@ def traits(plan: Plan) -> Traits:
             return _window(plan, traits(plan.input))
         case Aggregation(input=input_, keys=keys, aggregates=aggregates):
             inner = traits(input_)
-            names = [field.name for field in keys]
+            keyed = [field.name for field in keys]
             bounds = [one.name for one in input_.bounds] if isinstance(input_, Window) else []
-            columns = tuple(Column(name, inner.type_of(name)) for name in (*names, *bounds))
+            columns = tuple(Column(name, inner.type_of(name)) for name in (*keyed, *bounds))
             return replace(inner, columns=columns + tuple(Column(one.name) for one in aggregates))
         case OverWindow():
             return _over(plan, traits(plan.input))
@@ -90,14 +107,15 @@ def _spark_query(plan: SparkQuery) -> Traits:
     """Of a query that Spark runs, the time is known where it passes one through under its own name."""
     inputs = [traits(child) for child in children(plan)]
     streams = [one for one in inputs if one.streaming]
-    result = Traits(plan.columns, bool(streams), arrival=True, changelog=any(one.changelog for one in inputs))
     timed = [one for one in (streams or inputs) if one.time is not None]
+    clock = Clock.NONE if timed else Clock.ARRIVAL
+    result = Traits(plan.columns, bool(streams), changelog=any(one.changelog for one in inputs), clock=clock)
     if len(timed) != 1 or plan.columns is None:
         return result
     (source,) = timed
     names = {column.name.lower() for column in plan.columns}
-    if source.time in names:
-        return replace(result, time=source.time, in_time_order=frozenset([source.time]), arrival=False)
+    if source.time is not None and source.time in names:
+        return replace(result, time=source.time, in_time_order=frozenset([source.time]), clock=Clock.EVENT_TIME)
     return result
 
 
@@ -115,10 +133,12 @@ def _window(plan: Window, inner: Traits) -> Traits:
                 time_shift=-1,
                 in_time_order=frozenset(bounds[name] for name in ordered if name in bounds),
                 bounds=frozenset(bounds.values()),
-                arrival=inner.arrival,
+                key=(),
             )
         case windows.Window.Count() | windows.Window.Sliding() | windows.Window.State():
-            return replace(added, time=None, time_shift=0, in_time_order=frozenset(), bounds=frozenset(), arrival=True)
+            return replace(
+                added, time=None, time_shift=0, in_time_order=frozenset(), bounds=frozenset(), key=(), clock=Clock.NONE
+            )
         case _:
             assert_never(plan.kind)
 
@@ -126,7 +146,7 @@ def _window(plan: Window, inner: Traits) -> Traits:
 def _over(plan: OverWindow, inner: Traits) -> Traits:
     result = _with_columns(inner, tuple(Column(one.name) for one in plan.calls))
     if any(waits_for_rows(one.call) for one in plan.calls):
-        return replace(result, time=None, in_time_order=frozenset(), arrival=True)
+        return replace(result, time=None, in_time_order=frozenset(), bounds=frozenset(), clock=Clock.NONE)
     return result
 
 
@@ -159,5 +179,6 @@ def _project(plan: Project, inner: Traits) -> Traits:
         in_time_order=names(inner.in_time_order) if time is not None else frozenset(),
         bounds=names(inner.bounds) if time is not None else frozenset(),
         hidden=frozenset(field.name.lower() for field in plan.fields if field.hidden),
-        arrival=inner.arrival or time is None,
+        key=tuple(passed[name][0] for name in inner.key) if all(name in passed for name in inner.key) else (),
+        clock=Clock.NONE if inner.time is not None and time is None else inner.clock,
     )

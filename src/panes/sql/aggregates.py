@@ -10,6 +10,7 @@ from panes.functions import Functions
 from panes.functions.aggregates import SPARK_ONLY
 from panes.sql.arguments import check_arguments
 from panes.sql.calls import Call, Place, calls_in, rewrite_calls
+from panes.sql.expr import Expr
 from panes.sql.stateful import Mappings
 from panes.sql.tokens import Token, span_of
 
@@ -44,11 +45,12 @@ def normalise(call: Call, functions: Functions) -> Call:
         raise PanesError("function-arguments", f"{aggregate.name} takes no DISTINCT", call.span, hint)
     if call.ignore_nulls is not None and not aggregate.ignores_nulls_on_request:
         raise PanesError("function-arguments", f"{aggregate.name} takes no IGNORE or RESPECT NULLS", call.span)
-    args, ignore = call.args, call.ignore_nulls
+    args: tuple[Expr, ...] = call.args
+    ignore = call.ignore_nulls
     if aggregate.ignores_nulls_on_request and len(args) == 2:
         if ignore is not None:
             raise PanesError("function-arguments", "ignoring NULLs is said twice", call.span)
-        args, ignore = args[:1], args[1].boolean
+        ignore, args = args[1].boolean, args[:1]
     if any(arg.sql == "*" for arg in args) and (aggregate.name != "count" or len(args) > 1 or call.distinct):
         raise PanesError("function-arguments", f"{aggregate.name} takes no *", call.span, "Only count(*) does.")
     return replace(call, name=aggregate.name, args=args, ignore_nulls=ignore or None)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlglot.tokens import TokenType
-
 from panes.errors import PanesError
 from panes.source import Span
 from panes.sql.text import ends_operand
-from panes.sql.tokens import OPENING, Token, split, top_level
+from panes.sql.tokens import OPENING, Token, TokenType, split, top_level
 
 Tokens = tuple[Token, ...]
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
 
 from panes.errors import PanesError
 from panes.source import Span
@@ -25,7 +24,7 @@ from panes.sql.statements import (
     Statement,
     Watermark,
 )
-from panes.sql.tokens import SPARK, Token, closing, span_of, split
+from panes.sql.tokens import SPARK, Token, TokenType, closing, span_of, split
 
 KINDS = {kind.value: kind for kind in ObjectKind}
 STREAM_USAGE = (

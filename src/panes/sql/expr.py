@@ -8,13 +8,11 @@ from functools import cached_property
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
-from sqlglot.tokens import Token as RawToken
-from sqlglot.tokens import TokenType
 
 from panes.errors import PanesError
 from panes.source import Span
 from panes.sql.text import key_of, text_of
-from panes.sql.tokens import SPARK, Token, mark, name_token, parenthesised, span_of
+from panes.sql.tokens import SPARK, RawToken, Token, TokenType, mark, name_token, parenthesised, span_of
 
 
 @dataclass(frozen=True)
@@ -230,7 +228,7 @@ def _column_ref(column: exp.Expr) -> ColumnRef | None:
     if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
         return None
     identifiers = [part for part in column.parts if isinstance(part, exp.Identifier)]
-    positions = [part.meta.get("start") for part in identifiers]
-    if not identifiers or any(position is None for position in positions):
+    positions: list[int] = [part.meta["start"] for part in identifiers if "start" in part.meta]
+    if not identifiers or len(positions) < len(identifiers):
         return None
     return ColumnRef(tuple(part.name for part in identifiers), min(positions), max(positions))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot.tokens import TokenType
-
 from panes.errors import PanesError
 from panes.sql.calls import find_call
 from panes.sql.clauses import Clauses, Tokens
 from panes.sql.over import parse_window_spec
-from panes.sql.tokens import Token, closing, mark, span_of, split
+from panes.sql.tokens import Token, TokenType, closing, mark, span_of, split
 from panes.sql.windows import is_window
 
 

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from sqlglot.tokens import TokenType
-
 from panes.errors import PanesError
 from panes.source import Span
 from panes.sql.expr import Expr
-from panes.sql.tokens import Token, closing, span_of, split, top_level
+from panes.sql.tokens import Token, TokenType, closing, span_of, split, top_level
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ def normalise(call: Call, functions: Functions) -> Call:
     function = functions.over.get(call.name)
     if function is None:
         if call.name not in functions.aggregates:
-            hint = suggestion(call.name, [*functions.over, *functions.aggregates])
-            raise PanesError("unknown-function", f"{call.name} is not an OVER function", call.span, hint)
+            close = suggestion(call.name, [*functions.over, *functions.aggregates])
+            raise PanesError("unknown-function", f"{call.name} is not an OVER function", call.span, close)
         return aggregates.normalise(call, functions)
     check_arguments(call, function.signature)
     if call.distinct or call.filter is not None:

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
-from sqlglot.tokens import TokenType
 
 from panes.errors import PanesError
 from panes.functions import Functions
@@ -18,10 +17,10 @@ from panes.source import Source, Span
 from panes.sql.calls import calls_in
 from panes.sql.clauses import cut_select, query_clauses
 from panes.sql.ddl import parse_create, parse_describe, parse_drop, parse_show
-from panes.sql.expr import syntax_error, indexed
+from panes.sql.expr import indexed, syntax_error
 from panes.sql.named_windows import write_out_windows
-from panes.sql.placement import check_placement
 from panes.sql.placeholders import ColPlaceholderAllocator
+from panes.sql.placement import check_placement
 from panes.sql.select import Context, build_select, first_construct, is_spark_only
 from panes.sql.stateful import is_stateful
 from panes.sql.statements import (
@@ -38,7 +37,7 @@ from panes.sql.statements import (
     SubQuery,
 )
 from panes.sql.text import text_of
-from panes.sql.tokens import SPARK, Token, check_brackets, closing, span_of, split, tokenize
+from panes.sql.tokens import SPARK, Token, TokenType, check_brackets, closing, span_of, split, tokenize
 from panes.sql.windows import BOUNDS, is_window
 
 Result = TypeVar("Result")

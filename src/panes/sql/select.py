@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
 
 from panes.errors import PanesError
 from panes.functions import Functions
@@ -17,8 +16,9 @@ from panes.sql.calls import calls_in, find_call, parse_call
 from panes.sql.clauses import Clauses, Tokens
 from panes.sql.expr import Expr
 from panes.sql.over_calls import rewrite_over_calls
-from panes.sql.placement import is_window_item
 from panes.sql.placeholders import ColPlaceholderAllocator
+from panes.sql.placement import is_window_item
+from panes.sql.stateful import Mappings, is_stateful, rewrite_stateful
 from panes.sql.statements import (
     Cte,
     Emit,
@@ -28,9 +28,8 @@ from panes.sql.statements import (
     SelectStmt,
     Star,
 )
-from panes.sql.stateful import Mappings, is_stateful, rewrite_stateful
 from panes.sql.text import text_of
-from panes.sql.tokens import Token, closing, span_of, split
+from panes.sql.tokens import Token, TokenType, closing, span_of, split
 from panes.sql.windows import BOUNDS, WindowKind, is_window, parse_window
 
 

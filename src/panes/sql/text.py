@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot.tokens import TokenType
-
-from panes.sql.tokens import Token
+from panes.sql.tokens import Token, TokenType
 
 # After these words a parenthesis opens a group; after any other name it opens the arguments of a call.
 BEFORE_GROUP = frozenset(

@@ -8,11 +8,13 @@ from functools import cached_property
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token as RawToken
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import Token as RawToken
+from sqlglot.tokenizer_core import TokenType
 
 from panes.errors import PanesError
 from panes.source import Source, Span
+
+__all__ = ["SPARK", "RawToken", "Token", "TokenType"]
 
 SPARK = Spark()
 

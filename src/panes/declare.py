@@ -1,0 +1,89 @@
+"""Declarations: from `CREATE STREAM` and from Python to one checked Stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from panes.catalog import Column, Stream, check_stream, without_change_type
+from panes.errors import PanesError
+from panes.source import Span
+from panes.sql.duration import microseconds
+from panes.sql.statements import CreateStream
+
+# Options of CREATE STREAM … WITH that are Panes'; all others are the connector's.
+OWN_OPTIONS = frozenset(("changelog", "sequence", "state_ttl", "heartbeat", "on_inconsistency"))
+
+
+def declare(
+    name: str,
+    columns: Sequence[Column],
+    *,
+    streaming: bool,
+    time: str | None = None,
+    watermark: str | int | None = None,
+    key: Sequence[str] = (),
+    changelog: bool = False,
+    sequence: str | None = None,
+    state_ttl: str | None = None,
+    heartbeat: str | None = None,
+    on_inconsistency: str = "fail",
+    options: dict[str, str] | None = None,
+) -> Stream:
+    """A checked stream; `watermark` is a text such as '10 seconds', or microseconds."""
+    if isinstance(key, str):
+        key = (key,)
+    return check_stream(
+        Stream(
+            name,
+            without_change_type(columns) if changelog else tuple(columns),
+            time,
+            _length("watermark", watermark),
+            tuple(key),
+            changelog,
+            sequence,
+            _length("state_ttl", state_ttl),
+            _length("heartbeat", heartbeat),
+            on_inconsistency,
+            streaming,
+            options or {},
+        )
+    )
+
+
+def _length(what: str, text: str | int | None) -> int | None:
+    if text is None or isinstance(text, int):
+        return text
+    try:
+        return microseconds(text)
+    except ValueError as error:
+        raise PanesError("stream-options", f"{what}: {error}", None, f"Write {what}='10 seconds'.") from None
+
+
+def declare_from(statement: CreateStream) -> Stream:
+    """The stream of a CREATE STREAM; what is wrong with it is underlined there."""
+    options = {name.lower(): value for name, value in statement.options.items() if name.lower() in OWN_OPTIONS}
+    others = {name: value for name, value in statement.options.items() if name.lower() not in OWN_OPTIONS}
+    watermark = statement.watermark
+    changelog = options.get("changelog", "false").lower()
+    if changelog not in ("true", "false"):
+        raise PanesError("stream-options", "changelog is 'true' or 'false'", statement.span)
+    try:
+        return declare(
+            statement.name,
+            [Column(column.name, column.type) for column in statement.columns],
+            streaming=True,
+            time=watermark.column if watermark is not None else None,
+            watermark=watermark.delay if watermark is not None else None,
+            key=statement.key,
+            changelog=changelog == "true",
+            sequence=options.get("sequence"),
+            state_ttl=options.get("state_ttl"),
+            heartbeat=options.get("heartbeat"),
+            on_inconsistency=options.get("on_inconsistency", "fail"),
+            options=others,
+        )
+    except PanesError as error:
+        span: Span = watermark.span if watermark is not None and "watermark" in error.message else statement.span
+        raise PanesError(error.code, error.message, span, error.hint) from None
+
+

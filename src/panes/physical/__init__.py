@@ -1,0 +1,1 @@
+"""Meaning → decision: operators with their specs, EMIT, bounded-state checks, EXPLAIN."""

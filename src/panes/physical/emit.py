@@ -1,0 +1,93 @@
+"""The EMIT table: which emit mode each feature of a query has, and which EMIT it accepts.
+
+| feature | EMIT |
+|---|---|
+| tumbling, hopping, session | ON WINDOW CLOSE (default), CHANGES |
+| OVER | ON WINDOW CLOSE (default in event time), CHANGES (needed in arrival mode; always so on a changelog) |
+| stateful functions, count, state, sliding | on release (default); in event time IMMEDIATELY |
+
+EMIT speaks of the last feature that the statement evaluates; those below it keep their default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeAlias
+
+from panes.errors import PanesError
+from panes.logical.plan import OverWindow, Plan, StatefulFunction, Window, children
+from panes.logical.traits import Clock, traits
+from panes.physical.plan import EmitMode
+from panes.sql import windows
+from panes.sql.statements import Emit, EmitClause
+
+Feature: TypeAlias = StatefulFunction | Window | OverWindow
+
+
+@dataclass(frozen=True)
+class EmitDecision:
+    """The features that emit changes, or whether the order-sensitive ones emit immediately."""
+
+    changes: tuple[Feature, ...] = ()
+    immediately: bool = False
+
+    def emits_changes(self, feature: Feature) -> bool:
+        return any(feature is one for one in self.changes)
+
+
+def decide(plan: Plan, clause: EmitClause | None) -> EmitDecision:
+    """Check the EMIT of a statement against the features of its plan."""
+    if clause is None:
+        return EmitDecision()
+    found = features(plan)
+    if not found:
+        hint = "EMIT says when a window or an OVER comes out: leave it out here."
+        raise PanesError("unsupported-clause", f"EMIT {clause.emit.value} without a window", clause.span, hint)
+    last = found[0]
+    match clause.emit:
+        case Emit.ON_WINDOW_CLOSE:
+            if not (is_time_window(last) or isinstance(last, OverWindow)):
+                raise _refused(clause, last, "It emits as soon as its rows are released: leave EMIT out.")
+            if isinstance(last, OverWindow) and traits(last.input).changelog:
+                raise _refused(clause, last, "The result of a changelog is a changelog: leave EMIT out.")
+            return EmitDecision()
+        case Emit.CHANGES:
+            if not (is_time_window(last) or isinstance(last, OverWindow)):
+                raise _refused(clause, last, "Its results are final when they come out: leave EMIT out.")
+            top = takewhile(lambda feature: isinstance(feature, OverWindow), found)
+            return EmitDecision(changes=tuple(top) or (last,))
+        case Emit.IMMEDIATELY:
+            for feature in found:
+                if is_time_window(feature) or isinstance(feature, OverWindow):
+                    raise _refused(clause, feature, "EMIT CHANGES shows results before they are final.")
+            if traits(found[-1].input).clock != Clock.EVENT_TIME:
+                raise _refused(clause, last, "In arrival mode nothing waits: leave EMIT out.")
+            return EmitDecision(immediately=True)
+
+
+def features(plan: Plan) -> list[Feature]:
+    """Everything in the plan that keeps state, last evaluated first."""
+    own: list[Feature] = [plan] if isinstance(plan, StatefulFunction | Window | OverWindow) else []
+    return own + [feature for child in children(plan) for feature in features(child)]
+
+
+def is_time_window(feature: Feature) -> bool:
+    return isinstance(feature, Window) and isinstance(feature.kind, windows.TimeWindow)
+
+
+def default_mode(feature: Feature) -> EmitMode:
+    if is_time_window(feature) or isinstance(feature, OverWindow):
+        return EmitMode.ON_WINDOW_CLOSE
+    return EmitMode.ON_RELEASE
+
+
+def _refused(clause: EmitClause, feature: Feature, hint: str) -> PanesError:
+    match feature:
+        case OverWindow():
+            what = "an OVER window"
+        case StatefulFunction():
+            what = "a stateful function"
+        case Window(kind=kind):
+            what = f"a {type(kind).__name__.lower()} window"
+    return PanesError("unsupported-clause", f"EMIT {clause.emit.value} on {what}", clause.span, hint)

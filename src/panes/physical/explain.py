@@ -1,0 +1,157 @@
+"""The physical plan as rows for EXPLAIN: each operator with what was decided about it."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from panes.explain import Info, Row
+from panes.physical.plan import (
+    Argument,
+    Count,
+    DataSink,
+    DataSource,
+    EmitMode,
+    Filter,
+    Hopping,
+    Kind,
+    Mode,
+    Output,
+    OverCall,
+    OverWindow,
+    Placement,
+    Plan,
+    Project,
+    Session,
+    Sliding,
+    SparkQuery,
+    State,
+    StatefulFunction,
+    StateMachine,
+    Tumbling,
+    Watermark,
+    Window,
+    children,
+)
+from panes.sql.duration import spelled
+
+
+def rows(plan: Plan) -> Row:
+    """The plan as a tree of rows."""
+    return Row(type(plan).__name__, _info(plan), tuple(rows(child) for child in children(plan)))
+
+
+def _info(plan: Plan) -> Info:
+    match plan:
+        case DataSource(stream=stream, columns=columns, streaming=streaming, changelog=changelog):
+            input_ = "changelog" if changelog else "append-only"
+            return {"stream": stream, "columns": list(columns), "input": input_ if streaming else f"batch {input_}"}
+        case Watermark(time=time, delay=delay):
+            return {"mode": Mode.EVENT_TIME.value, "time": time, "delay": spelled(delay)}
+        case SparkQuery(sql=sql):
+            return {"sql": sql, "engine": "spark"}
+        case StatefulFunction(placement=placement, calls=calls):
+            return {"calls": [_argument(one) for one in calls], **_placement(placement, [])}
+        case Filter(predicates=predicates, changelog=changelog):
+            return {"predicates": list(predicates), **({"changes": "both sides"} if changelog else {})}
+        case Window():
+            return _window(plan)
+        case OverWindow():
+            return _over(plan)
+        case Project(fields=fields):
+            return {"fields": [_output(field) for field in fields]}
+        case DataSink():
+            info: Info = {"sink": plan.sink or "result", "output": "changelog" if plan.changelog else "append"}
+            return info | ({"key": list(plan.key) or None} if plan.changelog else {})
+        case _:
+            assert_never(plan)
+
+
+def _placement(placement: Placement, waits: list[str]) -> Info:
+    info: Info = {"partition_by": list(placement.partition_by), "mode": placement.mode.value}
+    if placement.mode == Mode.ARRIVAL or placement.emit == EmitMode.IMMEDIATELY:
+        info["order"] = "arrival"
+    elif placement.time is not None:
+        shifted = f"{placement.time} - 1 µs" if placement.time_shift else placement.time
+        info["order"] = [shifted, *placement.key, "arrival"]
+    info |= {"emits": placement.emit.value, "state": placement.state.value}
+    if placement.state_ttl is not None:
+        info["state_ttl"] = spelled(placement.state_ttl)
+    elif placement.state == State.PER_KEY and placement.partition_by and placement.mode != Mode.BATCH:
+        info["hint"] = "state_ttl forgets quiet keys"
+    info["parallelism"] = 1 if placement.one_shard else "shards"
+    if waits:
+        info["waits"] = " and ".join(waits)
+    if placement.late:
+        info["late"] = "dropped"
+    return info
+
+
+def _window(plan: Window) -> Info:
+    info = _kind(plan.kind)
+    if plan.keys or not plan.raw:
+        info["keys"] = [_output(key) for key in plan.keys]
+    if plan.raw:
+        info["rows"] = "as they are"
+    else:
+        info["aggregates"] = [_argument(one) for one in plan.aggregates]
+    if plan.bounds:
+        info["bounds"] = [f"{call}() -> {name}" for name, call in plan.bounds]
+    ahead = isinstance(plan.kind, Sliding) and plan.kind.lookahead is not None
+    return info | _placement(plan.placement, ["watermark"] if ahead and plan.placement.mode == Mode.EVENT_TIME else [])
+
+
+def _kind(kind: Kind) -> Info:
+    match kind:
+        case Tumbling(unit=unit, length=length):
+            return {"kind": "tumbling", "unit": unit, "length": length}
+        case Hopping(unit=unit, size=size, hop=hop):
+            return {"kind": "hopping", "unit": unit, "size": size, "hop": hop}
+        case Session(unit=unit, gap=gap):
+            return {"kind": "session", "unit": unit, "gap": gap}
+        case Count(count=count, every=every):
+            return {"kind": "count", "count": count, "every": every}
+        case Sliding(unit=unit, lookback=lookback, lookahead=lookahead, when=when):
+            info: Info = {"kind": "sliding", "unit": unit, "lookback": lookback, "lookahead": lookahead}
+            return info | ({"when": when} if when is not None else {})
+        case StateMachine(open=opened, emit=emit):
+            return {"kind": "state", "open": opened, "emit": emit}
+        case _:
+            assert_never(kind)
+
+
+def _over(plan: OverWindow) -> Info:
+    orders = [
+        f"{one.sql}{' DESC' if one.descending else ''}"
+        + ("" if one.nulls_first != one.descending else f" NULLS {'FIRST' if one.nulls_first else 'LAST'}")
+        for one in plan.order_by
+    ]
+    info: Info = {"order_by": orders, "calls": [_over_call(one) for one in plan.calls]}
+    if plan.top_n is not None:
+        info["top_n"] = f"{plan.top_n[0]} <= {plan.top_n[1]}"
+    return info | _placement(plan.placement, _waits(plan))
+
+
+def _waits(plan: OverWindow) -> list[str]:
+    if plan.placement.emit == EmitMode.CHANGES or plan.placement.mode == Mode.BATCH:
+        return []
+    return ["rows"] if plan.waits_for_rows else ["window"] if plan.closes_with_window else ["watermark"]
+
+
+def _over_call(one: OverCall) -> str:
+    frame = one.frame
+    if frame is None:
+        return _argument(one.argument)
+    bounds = [
+        " ".join(part for part in (bound.offset, bound.kind.replace("_", " ")) if part)
+        for bound in (frame.start, frame.end)
+    ]
+    text = f"{one.argument.text} {frame.unit} BETWEEN {bounds[0]} AND {bounds[1]}"
+    return f"{text} -> {one.argument.output}"
+
+
+def _argument(one: Argument) -> str:
+    return f"{one.text} -> {one.output}"
+
+
+def _output(one: Output) -> str:
+    return one.name if one.sql == one.name else f"{one.sql} -> {one.name}"

@@ -1,0 +1,318 @@
+"""Logical plan → physical plan: every decision is taken here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from panes.functions import Functions
+from panes.logical import plan as logical
+from panes.logical.traits import Clock, Traits, traits, waits_for_rows
+from panes.physical.bounded import check_over, check_time, closes_with_window, holds_rows, starts_unbounded
+from panes.physical.emit import EmitDecision, decide, features
+from panes.physical.plan import (
+    Argument,
+    Bound,
+    Count,
+    DataSink,
+    DataSource,
+    EmitMode,
+    Filter,
+    Frame,
+    Hopping,
+    Kind,
+    Mode,
+    Order,
+    Output,
+    OverCall,
+    OverWindow,
+    Placement,
+    Plan,
+    Project,
+    Session,
+    Sliding,
+    SparkQuery,
+    State,
+    StatefulFunction,
+    StateMachine,
+    Tumbling,
+    Watermark,
+    Window,
+)
+from panes.sql import windows
+from panes.sql.calls import Call
+from panes.sql.over import Frame as SqlFrame
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """What holds for one statement."""
+
+    functions: Functions
+    emit: EmitDecision
+    state_ttl: int | None
+    keeps_state: bool
+
+
+def lower(plan: logical.DataSink, functions: Functions) -> DataSink:
+    """The physical plan of a statement, its EMIT and its state checked."""
+    lowering = Lowering(functions, decide(plan, plan.emit), _state_ttl(plan), bool(features(plan)))
+    done = _lower(plan.input, lowering)
+    known = traits(plan)
+    columns = tuple(column.name for column in known.columns or ())
+    key = _key(plan.input, known) if done.changelog else ()
+    return DataSink(done.plan, plan.sink, columns, done.changelog, key)
+
+
+def _state_ttl(plan: logical.Plan) -> int | None:
+    if isinstance(plan, logical.DataSource):
+        return plan.stream.state_ttl
+    return next((ttl for child in logical.children(plan) if (ttl := _state_ttl(child)) is not None), None)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A physical plan, whether its rows are changes, and whether late rows are gone from it."""
+
+    plan: Plan
+    changelog: bool = False
+    late_done: bool = False
+
+
+def _lower(plan: logical.Plan, lowering: Lowering) -> Lowered:
+    match plan:
+        case logical.DataSource():
+            return _source(plan, lowering)
+        case logical.SparkQuery(sql=sql, inputs=inputs):
+            done = [(name, _lower(child, lowering)) for name, child in inputs]
+            query = SparkQuery(sql, tuple((name, one.plan) for name, one in done))
+            return Lowered(query, late_done=any(one.late_done for _, one in done))
+        case logical.StatefulFunction():
+            return _stateful(plan, lowering)
+        case logical.Filter(input=input_, predicates=predicates):
+            done_ = _lower(input_, lowering)
+            return replace(done_, plan=Filter(done_.plan, tuple(p.sql for p in predicates), done_.changelog))
+        case logical.Window():
+            return _window(plan, plan.keys, (), True, lowering)
+        case logical.Aggregation(input=logical.Window() as window, keys=keys, aggregates=aggregates):
+            return _window(window, keys, aggregates, False, lowering)
+        case logical.Aggregation():
+            raise AssertionError("an Aggregation stands on its Window")
+        case logical.OverWindow():
+            return _over(plan, lowering)
+        case logical.Project(input=input_, fields=fields):
+            done_ = _lower(input_, lowering)
+            outputs = tuple(Output(field.expr.sql, field.name) for field in fields)
+            return replace(done_, plan=Project(done_.plan, outputs, done_.changelog))
+        case logical.DataSink():
+            raise AssertionError("a sink has no output")
+        case _:
+            assert_never(plan)
+
+
+def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
+    """A source, with its clock where something above keeps state by it."""
+    stream = plan.stream
+    source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog)
+    clocked = lowering.keeps_state and stream.streaming and not stream.changelog
+    if clocked and stream.time is not None and stream.delay is not None and stream.time.lower() in (name.lower() for name in plan.columns):
+        source = Watermark(source, stream.time, stream.delay)
+    return Lowered(source, stream.changelog)
+
+
+def _mode(inner: Traits) -> Mode:
+    if not inner.streaming:
+        return Mode.BATCH
+    return Mode.EVENT_TIME if inner.clock == Clock.EVENT_TIME and inner.time is not None else Mode.ARRIVAL
+
+
+def _placement(
+    partition_by: Sequence[str], inner: Traits, emit: EmitMode, state: State, below: Lowered, lowering: Lowering
+) -> Placement:
+    mode = _mode(inner)
+    return Placement(
+        tuple(partition_by),
+        mode,
+        emit,
+        state,
+        late=mode == Mode.EVENT_TIME and not below.late_done and not below.changelog and emit != EmitMode.IMMEDIATELY,
+        time=inner.time,
+        time_shift=inner.time_shift,
+        key=inner.key,
+        state_ttl=lowering.state_ttl,
+    )
+
+
+def _argument(name: str, call: Call) -> Argument:
+    condition = call.filter.sql if call.filter is not None else None
+    args = tuple(arg.sql for arg in call.args)
+    return Argument(name, call.name, args, call.distinct, bool(call.ignore_nulls), condition, call.sql)
+
+
+# ── Stateful functions ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _stateful(plan: logical.StatefulFunction, lowering: Lowering) -> Lowered:
+    """One operator per partitioning; a call that reads another's result is in the same or a later one."""
+    below = _lower(plan.input, lowering)
+    inner = traits(plan.input)
+    emit = EmitMode.IMMEDIATELY if lowering.emit.immediately else EmitMode.ON_RELEASE
+    for partition_by, calls in _stages(plan.calls):
+        placement = _placement(partition_by, inner, emit, State.PER_KEY, below, lowering)
+        arguments = tuple(_argument(one.name, one.call) for one in calls)
+        below = Lowered(StatefulFunction(below.plan, placement, arguments), False, True)
+    return below
+
+
+def _stages(calls: Sequence[logical.Computed]) -> list[tuple[tuple[str, ...], list[logical.Computed]]]:
+    stages: list[tuple[tuple[str, ...], list[logical.Computed]]] = []
+    made: dict[str, int] = {}
+    places: dict[tuple[str, ...], int] = {}
+    for one in calls:
+        over = one.call.over
+        keys = over.partition_by if over is not None else ()
+        partition_by = tuple(expr.sql for expr in keys)
+        folded = tuple(expr.key for expr in keys)
+        exprs = [*one.call.args, *keys, *([one.call.filter] if one.call.filter is not None else [])]
+        after = max((made.get(name, -1) for expr in exprs for name in expr.column_names), default=-1)
+        keyed = max((made.get(name, -1) for expr in keys for name in expr.column_names), default=-1)
+        place = places.get(folded, -1)
+        if place < after or place <= keyed:
+            place = places[folded] = len(stages)
+            stages.append((partition_by, []))
+        stages[place][1].append(one)
+        made[one.name] = place
+    return stages
+
+
+# ── Windows ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _window(
+    plan: logical.Window,
+    keys: Sequence[logical.Field],
+    aggregates: Sequence[logical.Computed],
+    raw: bool,
+    lowering: Lowering,
+) -> Lowered:
+    below = _lower(plan.input, lowering)
+    inner = traits(plan.input)
+    own_partitions, kind = _kind(plan.kind)
+    is_time = isinstance(plan.kind, windows.TimeWindow)
+    if is_time or isinstance(plan.kind, windows.Window.Sliding):
+        check_time(f"a {type(plan.kind).__name__.lower()} window", plan.span, inner)
+    changes = lowering.emit.emits_changes(plan)
+    if is_time:
+        emit = EmitMode.CHANGES if changes else EmitMode.ON_WINDOW_CLOSE
+        partition_by = tuple(key.expr.sql for key in keys)
+    else:
+        emit = EmitMode.IMMEDIATELY if lowering.emit.immediately else EmitMode.ON_RELEASE
+        partition_by = own_partitions
+    keeps_rows = raw or isinstance(kind, Sliding) or (isinstance(kind, Count) and kind.every is not None)
+    state = State.ROWS if keeps_rows else State.ACCUMULATORS
+    placement = _placement(partition_by, inner, emit, state, below, lowering)
+    operator = Window(
+        below.plan,
+        replace(placement, state_ttl=None) if is_time else placement,
+        kind,
+        tuple(Output(key.expr.sql, key.name) for key in keys),
+        tuple((one.name, one.call.name) for one in plan.bounds),
+        tuple(_argument(one.name, one.call) for one in aggregates),
+        raw,
+    )
+    return Lowered(operator, changes, True)
+
+
+def _kind(kind: windows.WindowKind) -> tuple[tuple[str, ...], Kind]:
+    """The partition keys of the window itself, and its spec."""
+    match kind:
+        case windows.Window.Tumbling(time_unit=unit, length=length):
+            return (), Tumbling(unit.value, length)
+        case windows.Window.Hopping(time_unit=unit, size=size, hop=hop):
+            return (), Hopping(unit.value, size, hop)
+        case windows.Window.Session(time_unit=unit, gap=gap):
+            return (), Session(unit.value, gap)
+        case windows.Window.Count(count=count, every=every, partition_by=keys):
+            return tuple(key.sql for key in keys), Count(count, every)
+        case windows.Window.Sliding(time_unit=unit, lookback=lookback, lookahead=lookahead, partition_by=keys, when=when):
+            condition = when.sql if when is not None else None
+            return tuple(key.sql for key in keys), Sliding(unit.value, lookback, lookahead, condition)
+        case windows.Window.State(open=opened, emit=emit, partition_by=keys):
+            return tuple(key.sql for key in keys), StateMachine(opened.sql, emit.sql)
+        case _:
+            assert_never(kind)
+
+
+# ── OVER ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
+    below = _lower(plan.input, lowering)
+    inner = traits(plan.input)
+    changes = below.changelog or lowering.emit.emits_changes(plan)
+    if not changes:
+        check_over(plan, inner, lowering.functions)
+    emit = EmitMode.CHANGES if changes else EmitMode.ON_WINDOW_CLOSE
+    placement = _placement(
+        [expr.sql for expr in plan.partition_by], inner, emit, _over_state(plan, changes, lowering), below, lowering
+    )
+    operator = OverWindow(
+        below.plan,
+        replace(placement, late=placement.late and not changes),
+        tuple(Order(key.expr.sql, key.descending, key.nulls_first) for key in plan.order_by),
+        tuple(OverCall(_argument(one.name, one.call), _frame(one.call)) for one in plan.calls),
+        (plan.top_n.rank, plan.top_n.limit) if plan.top_n is not None else None,
+        not changes and any(waits_for_rows(one.call) for one in plan.calls),
+        not changes and closes_with_window(plan, inner),
+    )
+    return Lowered(operator, changes, True)
+
+
+def _over_state(plan: logical.OverWindow, changes: bool, lowering: Lowering) -> State:
+    """What is kept: all rows for changes (Top-N on rows that only come: the candidates), else reachable rows and carries."""
+    inner = traits(plan.input)
+    if changes:
+        only_inserts = not inner.changelog and plan.top_n is not None
+        return State.ROWS if only_inserts else State.ALL_ROWS
+    if closes_with_window(plan, inner):
+        return State.ROWS
+    for one in plan.calls:
+        over_function = lowering.functions.over.get(one.call.name)
+        carries = over_function is not None and not over_function.takes_frame and one.call.name not in ("lag", "lead")
+        frame = one.call.over.frame if one.call.over is not None else None
+        framed = over_function is None or over_function.takes_frame
+        if carries or (framed and starts_unbounded(frame) and not holds_rows(one.call, lowering.functions)):
+            return State.PER_KEY
+    return State.ROWS
+
+
+def _frame(call: Call) -> Frame | None:
+    frame: SqlFrame | None = call.over.frame if call.over is not None else None
+    if frame is None:
+        return None
+    bounds = [Bound(b.kind.name, b.offset.sql if b.offset is not None else None) for b in (frame.start, frame.end)]
+    return Frame(frame.unit.value, bounds[0], bounds[1])
+
+
+# ── The result ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _key(plan: logical.Plan, known: Traits) -> tuple[str, ...]:
+    """What identifies a row of a changelog result: the stream's key, or window bounds and group keys, where selected."""
+    if known.key:
+        visible = [c.name for c in known.columns or () if c.name.lower() in known.key]
+        return tuple(visible) if len(visible) == len(known.key) else ()
+    if not isinstance(plan, logical.Project):
+        return ()
+    found = [feature for feature in features(plan) if isinstance(feature, logical.Window)]
+    if not found:
+        return ()
+    names = {one.name.lower() for one in found[0].bounds}
+    grouping = plan.input.input if isinstance(plan.input, logical.Filter) else plan.input
+    if isinstance(grouping, logical.Aggregation):
+        names |= {key.name.lower() for key in grouping.keys}
+    fields = {f.expr.column.lower(): f.name for f in plan.fields if f.expr.column is not None}
+    bound = any(one.name.lower() in fields for one in found[0].bounds)
+    wanted = {name for name in names if name in fields or name not in {one.name.lower() for one in found[0].bounds}}
+    return tuple(fields[name] for name in fields if name in wanted) if bound and wanted <= fields.keys() else ()

@@ -1,0 +1,240 @@
+"""The physical plan: what runs. Every operator is a frozen, picklable spec of texts, names and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+
+class Mode(Enum):
+    """What orders an operator's rows and moves its clock."""
+
+    EVENT_TIME = "event_time"
+    ARRIVAL = "arrival"
+    BATCH = "batch"
+
+
+class EmitMode(Enum):
+    ON_WINDOW_CLOSE = "on-window-close"
+    CHANGES = "changes"
+    ON_RELEASE = "on-release"
+    IMMEDIATELY = "immediately"
+
+
+class State(Enum):
+    """What an operator keeps between micro-batches."""
+
+    ACCUMULATORS = "accumulators"
+    ROWS = "rows"
+    PER_KEY = "per-key"
+    ALL_ROWS = "all-rows"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How an operator runs: by what its rows are sharded, in which order it sees them, and what it keeps.
+
+    `late` is True for the one operator of a query that drops late rows. No `partition_by` means one shard.
+    """
+
+    partition_by: tuple[str, ...]
+    mode: Mode
+    emit: EmitMode
+    state: State
+    late: bool
+    time: str | None
+    time_shift: int
+    key: tuple[str, ...]
+    state_ttl: int | None = None
+
+    @property
+    def one_shard(self) -> bool:
+        return not self.partition_by
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A call as the kernels see it: a function's name and the texts of its arguments."""
+
+    output: str
+    function: str
+    args: tuple[str, ...]
+    distinct: bool = False
+    ignore_nulls: bool = False
+    condition: str | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A named expression."""
+
+    sql: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Tumbling:
+    unit: str
+    length: int
+
+
+@dataclass(frozen=True)
+class Hopping:
+    unit: str
+    size: int
+    hop: int
+
+
+@dataclass(frozen=True)
+class Session:
+    unit: str
+    gap: int
+
+
+@dataclass(frozen=True)
+class Count:
+    count: int
+    every: int | None
+
+
+@dataclass(frozen=True)
+class Sliding:
+    unit: str
+    lookback: int
+    lookahead: int | None
+    when: str | None
+
+
+@dataclass(frozen=True)
+class StateMachine:
+    open: str
+    emit: str
+
+
+Kind: TypeAlias = Tumbling | Hopping | Session | Count | Sliding | StateMachine
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound of a frame: its kind, and the text of its offset."""
+
+    kind: str
+    offset: str | None
+
+
+@dataclass(frozen=True)
+class Frame:
+    unit: str
+    start: Bound
+    end: Bound
+
+
+@dataclass(frozen=True)
+class OverCall:
+    argument: Argument
+    frame: Frame | None
+
+
+@dataclass(frozen=True)
+class Order:
+    sql: str
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class DataSource:
+    stream: str
+    columns: tuple[str, ...]
+    streaming: bool
+    changelog: bool
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """The clock of a stream: its largest time so far, less `delay` microseconds."""
+
+    input: Plan
+    time: str
+    delay: int
+
+
+@dataclass(frozen=True)
+class SparkQuery:
+    sql: str
+    inputs: tuple[tuple[str, Plan], ...]
+
+
+@dataclass(frozen=True)
+class StatefulFunction:
+    """Calls of one partitioning that need no other stage's result."""
+
+    input: Plan
+    placement: Placement
+    calls: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    input: Plan
+    predicates: tuple[str, ...]
+    changelog: bool
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window with its aggregates; `raw` windows emit their rows instead."""
+
+    input: Plan
+    placement: Placement
+    kind: Kind
+    keys: tuple[Output, ...]
+    bounds: tuple[tuple[str, str], ...]
+    aggregates: tuple[Argument, ...]
+    raw: bool
+
+
+@dataclass(frozen=True)
+class OverWindow:
+    """`waits_for_rows`: some result needs later rows, which the watermark cannot replace."""
+
+    input: Plan
+    placement: Placement
+    order_by: tuple[Order, ...]
+    calls: tuple[OverCall, ...]
+    top_n: tuple[str, int] | None
+    waits_for_rows: bool
+    closes_with_window: bool
+
+
+@dataclass(frozen=True)
+class Project:
+    input: Plan
+    fields: tuple[Output, ...]
+    changelog: bool
+
+
+@dataclass(frozen=True)
+class DataSink:
+    input: Plan
+    sink: str | None
+    columns: tuple[str, ...]
+    changelog: bool
+    key: tuple[str, ...]
+
+
+Plan: TypeAlias = (
+    DataSource | Watermark | SparkQuery | StatefulFunction | Filter | Window | OverWindow | Project | DataSink
+)
+
+
+def children(plan: Plan) -> tuple[Plan, ...]:
+    match plan:
+        case DataSource():
+            return ()
+        case SparkQuery(inputs=inputs):
+            return tuple(child for _, child in inputs)
+        case _:
+            return (plan.input,)

@@ -1,0 +1,181 @@
+"""A script's statements one after the other: those that declare and list are carried out here, the rest is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias, assert_never
+
+from panes.catalog import Catalog, Sink, Stream, View
+from panes.compile import Compiled, compile_statement
+from panes.declare import declare_from
+from panes.errors import PanesError, suggestion
+from panes.functions import Functions
+from panes.logical.traits import traits
+from panes.source import Source
+from panes.sql.duration import spelled
+from panes.sql.parser import allocator, deep, parse_query_text, parse_statement, script_parts
+from panes.sql.placeholders import ColPlaceholderAllocator
+from panes.sql.statements import (
+    CreateSink,
+    CreateStream,
+    CreateView,
+    Describe,
+    Drop,
+    Explain,
+    ExplainFormat,
+    InsertInto,
+    ObjectKind,
+    SelectStmt,
+    Show,
+    SparkStmt,
+)
+from panes.sql.tokens import Token
+
+
+@dataclass(frozen=True)
+class Done:
+    """A declaration that was carried out."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The answer of SHOW and DESCRIBE."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The answer of EXPLAIN."""
+
+    text: str
+
+
+Step: TypeAlias = Done | Listing | Explanation | Compiled
+
+
+def steps(sql: str, catalog: Catalog, functions: Functions, name: str = "") -> Iterator[Step]:
+    """Each statement's outcome, in order; declarations change `catalog` as the script goes on."""
+    source = Source(sql, name)
+    for part in deep(source, lambda: script_parts(source)):
+        yield deep(source, partial(_step, part, sql, catalog, functions))
+
+
+def _step(part: tuple[Token, ...], sql: str, catalog: Catalog, functions: Functions) -> Step:
+    names = allocator("\n".join([sql, *(view.sql for view in catalog.views)]), catalog.column_names())
+    statement = parse_statement(part, functions, names)
+    match statement:
+        case SelectStmt() | SparkStmt() | InsertInto():
+            return compile_statement(statement, catalog, functions, names)
+        case Explain(statement=inner, format=format_):
+            compiled = compile_statement(inner, catalog, functions, names)
+            return Explanation(compiled.explain_json() if format_ == ExplainFormat.JSON else compiled.explain())
+        case CreateView():
+            compile_statement(statement.query, catalog, functions, names)
+            return _create(statement, catalog)
+        case CreateStream() | CreateSink():
+            return _create(statement, catalog)
+        case Drop():
+            return _drop(statement, catalog)
+        case Show(kind=kind):
+            return _show(kind, catalog)
+        case Describe():
+            return _describe(statement, catalog, functions, names)
+        case _:
+            assert_never(statement)
+
+
+def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog) -> Done:
+    name = statement.name
+    taken = catalog.sinks.get(name) if isinstance(statement, CreateSink) else _relation(name, catalog)
+    if taken is not None:
+        if statement.if_not_exists:
+            return Done(f"{name} exists already")
+        if not statement.or_replace:
+            hint = "Take another name, or CREATE OR REPLACE."
+            raise PanesError("duplicate-name", f"there is a {name} already", statement.span, hint)
+        if type(taken).__name__ != type(statement).__name__.removeprefix("Create"):
+            kind = type(taken).__name__.lower()
+            raise PanesError("duplicate-name", f"{name} is a {kind}", statement.span, f"DROP {kind.upper()} {name} first.")
+    match statement:
+        case CreateStream():
+            catalog.streams.put(declare_from(statement))
+            return Done(f"stream {name} created")
+        case CreateView(sql=sql):
+            catalog.views.put(View(name, sql))
+            return Done(f"view {name} created")
+        case CreateSink(options=options):
+            if "connector" not in options:
+                hint = "WITH (connector = 'console')"
+                raise PanesError("stream-options", f"the sink {name} has no connector", statement.span, hint)
+            catalog.sinks.put(Sink(name, options))
+            return Done(f"sink {name} created")
+
+
+def _relation(name: str, catalog: Catalog) -> Stream | View | None:
+    return catalog.streams.get(name) or catalog.views.get(name)
+
+
+def _drop(statement: Drop, catalog: Catalog) -> Done:
+    name = statement.name
+    shelf = {
+        ObjectKind.STREAM: catalog.streams,
+        ObjectKind.VIEW: catalog.views,
+        ObjectKind.SINK: catalog.sinks,
+    }[statement.kind]
+    kind = statement.kind.value.lower()
+    if shelf.get(name) is None and statement.if_exists:
+        return Done(f"there is no {kind} {name}")
+    try:
+        shelf.drop(name)
+    except PanesError as error:
+        raise PanesError(error.code, error.message, statement.span, error.hint) from None
+    return Done(f"{kind} {name} dropped")
+
+
+def _show(kind: ObjectKind, catalog: Catalog) -> Listing:
+    match kind:
+        case ObjectKind.STREAM:
+            rows = [
+                (one.name, ", ".join(f"{c.name} {c.type}" for c in one.columns), one.time or "", ", ".join(one.key))
+                for one in catalog.streams
+            ]
+            return Listing(("stream", "columns", "time", "key"), tuple(rows))
+        case ObjectKind.VIEW:
+            return Listing(("view", "query"), tuple((one.name, one.sql) for one in catalog.views))
+        case ObjectKind.SINK:
+            return Listing(("sink", "connector"), tuple((one.name, one.options["connector"]) for one in catalog.sinks))
+
+
+def _describe(
+    statement: Describe, catalog: Catalog, functions: Functions, names: ColPlaceholderAllocator
+) -> Listing:
+    name = statement.name
+    stream = catalog.streams.get(name)
+    if stream is not None:
+        facts = {
+            "time": stream.time,
+            "watermark": f"{stream.time} - {spelled(stream.delay)}" if stream.delay is not None else None,
+            "key": ", ".join(stream.key) or None,
+            "changelog": "yes" if stream.changelog else None,
+            "state_ttl": spelled(stream.state_ttl) if stream.state_ttl is not None else None,
+            **stream.options,
+        }
+        columns = [(column.name, column.type or "") for column in stream.columns]
+        return Listing(("column", "type"), (*columns, *((f"({k})", v) for k, v in facts.items() if v is not None)))
+    view = catalog.views.get(name)
+    if view is not None:
+        query = parse_query_text(Source(view.sql, f"view {view.name}"), functions, names)
+        compiled = compile_statement(query, catalog, functions, names)
+        known = traits(compiled.logical).columns or ()
+        return Listing(("column", "type"), tuple((column.name, column.type or "") for column in known))
+    sink = catalog.sinks.get(name)
+    if sink is not None:
+        return Listing(("option", "value"), tuple(sink.options.items()))
+    hint = suggestion(name, [*catalog.relations(), *catalog.sinks.names()])
+    raise PanesError("unknown-stream", f"there is no stream, view or sink {name}", statement.span, hint)
