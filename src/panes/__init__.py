@@ -1,0 +1,22 @@
+"""Streaming SQL windows for Spark: write the SQL you mean, get an ordinary DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from panes.errors import PanesError
+
+if TYPE_CHECKING:
+    from panes.engine import Engine
+
+__version__ = "0.1.0"
+__all__ = ["Engine", "PanesError", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """`panes.Engine` is imported when first used, so that `import panes` needs no Spark."""
+    if name == "Engine":
+        from panes.engine import Engine
+
+        return Engine
+    raise AttributeError(f"module 'panes' has no attribute {name!r}")

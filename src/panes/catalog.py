@@ -159,15 +159,23 @@ def _check_time(stream: Stream, time: str) -> None:
     column = _require_column(stream, time)
     if column.type is not None and column.type not in TIME_TYPES:
         hint = "A time column is TIMESTAMP or TIMESTAMP_NTZ: cast it before it is registered."
-        raise PanesError("stream-options", f"the time column {column.name} of {stream.name} is {column.type}", None, hint)
+        raise PanesError(
+            "stream-options", f"the time column {column.name} of {stream.name} is {column.type}", None, hint
+        )
     if stream.delay is None and stream.streaming:
-        hint = "Say how late rows may be: watermark='10 seconds', or WATERMARK FOR column AS column - INTERVAL 10 SECONDS."
-        raise PanesError("watermark-required", f"the stream {stream.name} has a time column but no watermark", None, hint)
+        hint = (
+            "Say how late rows may be: watermark='10 seconds', or WATERMARK FOR column AS column - INTERVAL 10 SECONDS."
+        )
+        raise PanesError(
+            "watermark-required", f"the stream {stream.name} has a time column but no watermark", None, hint
+        )
 
 
 def _check_changelog(stream: Stream) -> None:
     if stream.changelog and not stream.key:
-        raise PanesError("stream-options", f"the changelog {stream.name} needs a key", None, "Its key identifies a row.")
+        raise PanesError(
+            "stream-options", f"the changelog {stream.name} needs a key", None, "Its key identifies a row."
+        )
     if stream.sequence is not None and not stream.changelog:
         raise PanesError("stream-options", f"{stream.name} has a sequence but is not a changelog")
     if stream.on_inconsistency not in ("fail", "skip"):

@@ -85,5 +85,3 @@ def declare_from(statement: CreateStream) -> Stream:
     except PanesError as error:
         span: Span = watermark.span if watermark is not None and "watermark" in error.message else statement.span
         raise PanesError(error.code, error.message, span, error.hint) from None
-
-

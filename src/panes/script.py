@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, assert_never
 
-from panes.catalog import Catalog, Sink, Stream, View
+from panes.catalog import Catalog, Shelf, Sink, Stream, View
 from panes.compile import Compiled, compile_statement
 from panes.declare import declare_from
 from panes.errors import PanesError, suggestion
@@ -101,7 +101,9 @@ def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog)
             raise PanesError("duplicate-name", f"there is a {name} already", statement.span, hint)
         if type(taken).__name__ != type(statement).__name__.removeprefix("Create"):
             kind = type(taken).__name__.lower()
-            raise PanesError("duplicate-name", f"{name} is a {kind}", statement.span, f"DROP {kind.upper()} {name} first.")
+            raise PanesError(
+                "duplicate-name", f"{name} is a {kind}", statement.span, f"DROP {kind.upper()} {name} first."
+            )
     match statement:
         case CreateStream():
             catalog.streams.put(declare_from(statement))
@@ -123,11 +125,12 @@ def _relation(name: str, catalog: Catalog) -> Stream | View | None:
 
 def _drop(statement: Drop, catalog: Catalog) -> Done:
     name = statement.name
-    shelf = {
+    shelves: dict[ObjectKind, Shelf[Stream] | Shelf[View] | Shelf[Sink]] = {
         ObjectKind.STREAM: catalog.streams,
         ObjectKind.VIEW: catalog.views,
         ObjectKind.SINK: catalog.sinks,
-    }[statement.kind]
+    }
+    shelf = shelves[statement.kind]
     kind = statement.kind.value.lower()
     if shelf.get(name) is None and statement.if_exists:
         return Done(f"there is no {kind} {name}")
@@ -142,7 +145,12 @@ def _show(kind: ObjectKind, catalog: Catalog) -> Listing:
     match kind:
         case ObjectKind.STREAM:
             rows = [
-                (one.name, ", ".join(f"{c.name} {c.type}" for c in one.columns), one.time or "", ", ".join(one.key))
+                (
+                    one.name,
+                    ", ".join(f"{c.name} {c.type}" for c in one.columns),
+                    one.time or "",
+                    ", ".join(one.key),
+                )
                 for one in catalog.streams
             ]
             return Listing(("stream", "columns", "time", "key"), tuple(rows))
@@ -152,9 +160,7 @@ def _show(kind: ObjectKind, catalog: Catalog) -> Listing:
             return Listing(("sink", "connector"), tuple((one.name, one.options["connector"]) for one in catalog.sinks))
 
 
-def _describe(
-    statement: Describe, catalog: Catalog, functions: Functions, names: ColPlaceholderAllocator
-) -> Listing:
+def _describe(statement: Describe, catalog: Catalog, functions: Functions, names: ColPlaceholderAllocator) -> Listing:
     name = statement.name
     stream = catalog.streams.get(name)
     if stream is not None:

@@ -259,10 +259,7 @@ def _keys(stmt: SelectStmt, kind: windows.WindowKind, scope: Scope, binder: Bind
         exprs.append(expr)
     if isinstance(kind, windows.Window.Count | windows.Window.Sliding | windows.Window.State):
         exprs += kind.partition_by
-    return tuple(
-        Field(expr, expr.column or binder.allocator.allocate())
-        for expr in dict.fromkeys(exprs)
-    )
+    return tuple(Field(expr, expr.column or binder.allocator.allocate()) for expr in dict.fromkeys(exprs))
 
 
 def _ordinal(expr: Expr, stmt: SelectStmt) -> Expr:
@@ -422,4 +419,3 @@ class Checks:
         for index, arg in enumerate(call.args):
             if function.signature.params and function.signature.param(index).takes == Takes.CONDITION:
                 self.boolean(arg, f"an argument of {call.name}", "function-arguments")
-

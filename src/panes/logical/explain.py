@@ -45,13 +45,19 @@ def _info(plan: Plan) -> Info:
             info |= {"keys": [_field(key) for key in keys]} if keys else {}
             return info | ({"bounds": [_computed(one) for one in bounds]} if bounds else {})
         case Aggregation(keys=keys, aggregates=aggregates):
-            return {"keys": [_field(key) for key in keys], "aggregates": [_computed(one) for one in aggregates]}
+            return {
+                "keys": [_field(key) for key in keys],
+                "aggregates": [_computed(one) for one in aggregates],
+            }
         case OverWindow():
             return _over(plan)
         case Project(fields=fields):
             return {"fields": [_field(field) for field in fields]}
         case DataSink(sink=sink, emit=emit):
-            return {"sink": sink or "result", **({"emit": emit.emit.value.lower()} if emit is not None else {})}
+            return {
+                "sink": sink or "result",
+                **({"emit": emit.emit.value.lower()} if emit is not None else {}),
+            }
         case _:
             assert_never(plan)
 
@@ -66,13 +72,25 @@ def kind_info(kind: WindowKind) -> Info:
         case windows.Window.Session(time_unit=unit, gap=gap):
             return {"kind": "session", "unit": unit.value, "gap": gap}
         case windows.Window.Count(count=count, every=every, partition_by=keys):
-            return {"kind": "count", "count": count, "every": every, "partition_by": [key.sql for key in keys]}
-        case windows.Window.Sliding(time_unit=unit, lookback=lookback, lookahead=lookahead, partition_by=keys, when=when):
+            return {
+                "kind": "count",
+                "count": count,
+                "every": every,
+                "partition_by": [key.sql for key in keys],
+            }
+        case windows.Window.Sliding(
+            time_unit=unit, lookback=lookback, lookahead=lookahead, partition_by=keys, when=when
+        ):
             info: Info = {"kind": "sliding", "unit": unit.value, "lookback": lookback, "lookahead": lookahead}
             condition: Info = {"when": when.sql} if when is not None else {}
             return info | {"partition_by": [key.sql for key in keys]} | condition
         case windows.Window.State(open=opened, emit=emit, partition_by=keys):
-            return {"kind": "state", "open": opened.sql, "emit": emit.sql, "partition_by": [key.sql for key in keys]}
+            return {
+                "kind": "state",
+                "open": opened.sql,
+                "emit": emit.sql,
+                "partition_by": [key.sql for key in keys],
+            }
         case _:
             assert_never(kind)
 

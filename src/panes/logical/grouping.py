@@ -44,7 +44,11 @@ def _is_subtree(expr: Expr, index: int, key: Expr) -> bool:
     They are iff putting them in parentheses leaves the tree as it was, parentheses aside.
     """
     end = index + len(key.tokens)
-    tokens: Sequence[Token] = (*expr.tokens[:index], *parenthesised(expr.tokens[index:end]), *expr.tokens[end:])
+    tokens: Sequence[Token] = (
+        *expr.tokens[:index],
+        *parenthesised(expr.tokens[index:end]),
+        *expr.tokens[end:],
+    )
     return _bare(Expr(tuple(tokens)).tree) == _bare(expr.tree)
 
 

@@ -137,7 +137,13 @@ def _window(plan: Window, inner: Traits) -> Traits:
             )
         case windows.Window.Count() | windows.Window.Sliding() | windows.Window.State():
             return replace(
-                added, time=None, time_shift=0, in_time_order=frozenset(), bounds=frozenset(), key=(), clock=Clock.NONE
+                added,
+                time=None,
+                time_shift=0,
+                in_time_order=frozenset(),
+                bounds=frozenset(),
+                key=(),
+                clock=Clock.NONE,
             )
         case _:
             assert_never(plan.kind)

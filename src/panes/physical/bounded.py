@@ -50,7 +50,10 @@ def _check_call(call: Call, functions: Functions) -> None:
     frame = call.over.frame if call.over is not None else None
     if function is not None and function.needs_partition_end:
         raise PanesError(
-            "unbounded-state", f"{call.name} needs the number of all rows, which is never known", call.span, CHANGES
+            "unbounded-state",
+            f"{call.name} needs the number of all rows, which is never known",
+            call.span,
+            CHANGES,
         )
     if frame is not None and frame.end.kind == BoundKind.UNBOUNDED_FOLLOWING:
         raise _unbounded("a frame to UNBOUNDED FOLLOWING never completes", frame.span)

@@ -44,7 +44,11 @@ def _info(plan: Plan) -> Info:
     match plan:
         case DataSource(stream=stream, columns=columns, streaming=streaming, changelog=changelog):
             input_ = "changelog" if changelog else "append-only"
-            return {"stream": stream, "columns": list(columns), "input": input_ if streaming else f"batch {input_}"}
+            return {
+                "stream": stream,
+                "columns": list(columns),
+                "input": input_ if streaming else f"batch {input_}",
+            }
         case Watermark(time=time, delay=delay):
             return {"mode": Mode.EVENT_TIME.value, "time": time, "delay": spelled(delay)}
         case SparkQuery(sql=sql):
@@ -60,7 +64,10 @@ def _info(plan: Plan) -> Info:
         case Project(fields=fields):
             return {"fields": [_output(field) for field in fields]}
         case DataSink():
-            info: Info = {"sink": plan.sink or "result", "output": "changelog" if plan.changelog else "append"}
+            info: Info = {
+                "sink": plan.sink or "result",
+                "output": "changelog" if plan.changelog else "append",
+            }
             return info | ({"key": list(plan.key) or None} if plan.changelog else {})
         case _:
             assert_never(plan)

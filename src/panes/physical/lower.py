@@ -116,7 +116,12 @@ def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
     stream = plan.stream
     source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog)
     clocked = lowering.keeps_state and stream.streaming and not stream.changelog
-    if clocked and stream.time is not None and stream.delay is not None and stream.time.lower() in (name.lower() for name in plan.columns):
+    if (
+        clocked
+        and stream.time is not None
+        and stream.delay is not None
+        and stream.time.lower() in (name.lower() for name in plan.columns)
+    ):
         source = Watermark(source, stream.time, stream.delay)
     return Lowered(source, stream.changelog)
 
@@ -128,7 +133,12 @@ def _mode(inner: Traits) -> Mode:
 
 
 def _placement(
-    partition_by: Sequence[str], inner: Traits, emit: EmitMode, state: State, below: Lowered, lowering: Lowering
+    partition_by: Sequence[str],
+    inner: Traits,
+    emit: EmitMode,
+    state: State,
+    below: Lowered,
+    lowering: Lowering,
 ) -> Placement:
     mode = _mode(inner)
     return Placement(
@@ -235,7 +245,9 @@ def _kind(kind: windows.WindowKind) -> tuple[tuple[str, ...], Kind]:
             return (), Session(unit.value, gap)
         case windows.Window.Count(count=count, every=every, partition_by=keys):
             return tuple(key.sql for key in keys), Count(count, every)
-        case windows.Window.Sliding(time_unit=unit, lookback=lookback, lookahead=lookahead, partition_by=keys, when=when):
+        case windows.Window.Sliding(
+            time_unit=unit, lookback=lookback, lookahead=lookahead, partition_by=keys, when=when
+        ):
             condition = when.sql if when is not None else None
             return tuple(key.sql for key in keys), Sliding(unit.value, lookback, lookahead, condition)
         case windows.Window.State(open=opened, emit=emit, partition_by=keys):
@@ -255,7 +267,12 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
         check_over(plan, inner, lowering.functions)
     emit = EmitMode.CHANGES if changes else EmitMode.ON_WINDOW_CLOSE
     placement = _placement(
-        [expr.sql for expr in plan.partition_by], inner, emit, _over_state(plan, changes, lowering), below, lowering
+        [expr.sql for expr in plan.partition_by],
+        inner,
+        emit,
+        _over_state(plan, changes, lowering),
+        below,
+        lowering,
     )
     operator = OverWindow(
         below.plan,

@@ -75,7 +75,9 @@ Rewrite = Callable[[Sequence[Token]], tuple[Token, ...]]
 
 
 def rewrite_calls(
-    tokens: Sequence[Token], wanted: Callable[[Sequence[Token], Place], bool], replace: Callable[[Call], Token]
+    tokens: Sequence[Token],
+    wanted: Callable[[Sequence[Token], Place], bool],
+    replace: Callable[[Call], Token],
 ) -> tuple[Token, ...]:
     """Put one token in the place of every wanted call, inner calls first.
 

@@ -13,9 +13,25 @@ from panes.sql.tokens import OPENING, Token, TokenType, split, top_level
 Tokens = tuple[Token, ...]
 
 CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING", "WINDOW", "QUALIFY", "EMIT")
-JOINS = frozenset("JOIN INNER LEFT RIGHT FULL CROSS SEMI ANTI NATURAL LATERAL PIVOT UNPIVOT TABLESAMPLE".split())
-SET_OPERATIONS = frozenset("UNION INTERSECT EXCEPT MINUS".split())
-TRAILING = frozenset("LIMIT OFFSET FETCH".split()) | {"ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}
+JOINS = frozenset(
+    [
+        "JOIN",
+        "INNER",
+        "LEFT",
+        "RIGHT",
+        "FULL",
+        "CROSS",
+        "SEMI",
+        "ANTI",
+        "NATURAL",
+        "LATERAL",
+        "PIVOT",
+        "UNPIVOT",
+        "TABLESAMPLE",
+    ]
+)
+SET_OPERATIONS = frozenset(["UNION", "INTERSECT", "EXCEPT", "MINUS"])
+TRAILING = frozenset(["LIMIT", "OFFSET", "FETCH"]) | {"ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}
 FOREIGN = JOINS | SET_OPERATIONS | TRAILING
 
 
@@ -123,7 +139,7 @@ def _starts_clause(tokens: Tokens, index: int, word: str, seen: Sequence[str]) -
         case "LIMIT" | "OFFSET":
             return after is not None and (ends_operand(after) or after.text == "(")
         case _ if word in JOINS:
-            return "FROM" in seen and seen[-1] in ("FROM", *JOINS) and (after is None or after.text != "." )
+            return "FROM" in seen and seen[-1] in ("FROM", *JOINS) and (after is None or after.text != ".")
     return word in CLAUSES or word in FOREIGN
 
 

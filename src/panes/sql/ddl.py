@@ -85,9 +85,7 @@ def _kind(cursor: Cursor, statement: str) -> ObjectKind:
     return KINDS[word]
 
 
-def parse_create(
-    tokens: Sequence[Token], query: Callable[[tuple[Token, ...], Span], tuple[Query, str]]
-) -> Statement:
+def parse_create(tokens: Sequence[Token], query: Callable[[tuple[Token, ...], Span], tuple[Query, str]]) -> Statement:
     """`CREATE [OR REPLACE] STREAM|VIEW|SINK [IF NOT EXISTS] name …`."""
     cursor = Cursor(tokens)
     span = span_of(tokens)
@@ -115,9 +113,7 @@ def parse_create(
             return CreateStream(name, columns, watermark, key, options, or_replace, if_not_exists, span)
 
 
-def _columns(
-    tokens: tuple[Token, ...], span: Span
-) -> tuple[tuple[ColumnDef, ...], Watermark | None, tuple[str, ...]]:
+def _columns(tokens: tuple[Token, ...], span: Span) -> tuple[tuple[ColumnDef, ...], Watermark | None, tuple[str, ...]]:
     columns: list[ColumnDef] = []
     watermark: Watermark | None = None
     key: tuple[str, ...] = ()

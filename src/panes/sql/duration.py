@@ -63,7 +63,13 @@ def spelled(length: int) -> str:
     >>> spelled(90_000_000)
     '90 s'
     """
-    for name, unit in (("d", "day"), ("h", "hour"), ("min", "minute"), ("s", "second"), ("ms", "millisecond")):
+    for name, unit in (
+        ("d", "day"),
+        ("h", "hour"),
+        ("min", "minute"),
+        ("s", "second"),
+        ("ms", "millisecond"),
+    ):
         if length and length % MICROSECONDS[unit] == 0:
             return f"{length // MICROSECONDS[unit]} {name}"
     return f"{length} µs" if length else "0 s"

@@ -69,7 +69,11 @@ def expanded(tokens: Tokens, named: dict[str, Tokens]) -> Tokens:
 
 def _named_length(tokens: Tokens, index: int) -> int:
     """2 for `OVER w`, 4 for `OVER (w)`, else 0."""
-    if tokens[index].word != "OVER" or not index or (tokens[index - 1].text != ")" and tokens[index - 1].word != "NULLS"):
+    if (
+        tokens[index].word != "OVER"
+        or not index
+        or (tokens[index - 1].text != ")" and tokens[index - 1].word != "NULLS")
+    ):
         return 0
     after = tokens[index + 1 : index + 4]
     if after and after[0].is_name and after[0].text != "(":

@@ -104,7 +104,13 @@ def parse_over(tokens: Sequence[Token]) -> Over:
     return parse_window_spec(inside, span)
 
 
-_PARTS = {"PARTITION BY": "PARTITION BY", "ORDER BY": "ORDER BY", "ROWS": "frame", "RANGE": "frame", "WHEN": "WHEN"}
+_PARTS = {
+    "PARTITION BY": "PARTITION BY",
+    "ORDER BY": "ORDER BY",
+    "ROWS": "frame",
+    "RANGE": "frame",
+    "WHEN": "WHEN",
+}
 
 
 def parse_window_spec(tokens: Sequence[Token], span: Span) -> Over:
@@ -195,7 +201,11 @@ def _frame(tokens: tuple[Token, ...]) -> Frame:
         start, end = _bound(rest[1 : ands[0]], span, unit), _bound(rest[ands[0] + 1 :], span, unit)
     else:
         start, end = _bound(rest, span, unit), CURRENT_ROW
-    if start.kind == BoundKind.UNBOUNDED_FOLLOWING or end.kind == BoundKind.UNBOUNDED_PRECEDING or _reversed(start, end):
+    if (
+        start.kind == BoundKind.UNBOUNDED_FOLLOWING
+        or end.kind == BoundKind.UNBOUNDED_PRECEDING
+        or _reversed(start, end)
+    ):
         raise PanesError("over-arguments", "the frame ends before it starts", span)
     return Frame(unit, start, end, span)
 

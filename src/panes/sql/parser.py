@@ -50,7 +50,10 @@ _RECURSION = threading.Lock()
 def parse(sql: str, functions: Functions | None = None, reserved: Iterable[str] = ()) -> list[Statement]:
     """All statements of a script; `reserved` are column names that no placeholder may have."""
     source, known = Source(sql), functions or Functions()
-    return deep(source, lambda: [parse_statement(part, known, allocator(sql, reserved)) for part in script_parts(source)])
+    return deep(
+        source,
+        lambda: [parse_statement(part, known, allocator(sql, reserved)) for part in script_parts(source)],
+    )
 
 
 def allocator(sql: str, reserved: Iterable[str] = ()) -> ColPlaceholderAllocator:
@@ -185,7 +188,7 @@ def _ctes(tokens: tuple[Token, ...], context: Context) -> tuple[tuple[Cte, ...],
     index = 1
     while True:
         words = [token.word for token in tokens[index : index + 2]]
-        if len(words) < 2 or not tokens[index].is_name or words[0] == "RECURSIVE" and words[1] != "AS":
+        if len(words) < 2 or not tokens[index].is_name or (words[0] == "RECURSIVE" and words[1] != "AS"):
             at = tokens[min(index, len(tokens) - 1)].span
             raise PanesError("parse-error", "WITH is written: WITH name AS (SELECT …) SELECT …", at)
         name = tokens[index]
@@ -265,9 +268,7 @@ def _spark_query(tokens: tuple[Token, ...], ctes: tuple[Cte, ...], context: Cont
         at = tokens[position].span if isinstance(position, int) else span_of(tokens)
         tables.setdefault(name.lower(), NamedRelation(name, None, at))
     outputs = None if isinstance(tree, exp.Values) or tree.is_star else tuple(tree.named_selects)
-    return SparkStmt(
-        text_of(tokens), tuple(tables.values()), outputs, ctes, query_clauses(tokens), span_of(tokens)
-    )
+    return SparkStmt(text_of(tokens), tuple(tables.values()), outputs, ctes, query_clauses(tokens), span_of(tokens))
 
 
 def _refuse_hidden_constructs(tokens: tuple[Token, ...], functions: Functions) -> None:
@@ -277,5 +278,3 @@ def _refuse_hidden_constructs(tokens: tuple[Token, ...], functions: Functions) -
             at = span_of(tokens[place.start : place.end + 1])
             hint = "Name that query with WITH name AS (…) or CREATE VIEW, and read the name here."
             raise PanesError("unsupported-clause", f"{place.name} inside a query that is otherwise Spark's", at, hint)
-
-

@@ -133,7 +133,10 @@ def _comma_join(source: Tokens) -> Iterator[Token]:
 
 def _is_star_argument(tokens: Tokens, index: int) -> bool:
     """`struct(*)`: a star that stands for columns inside a call, other than `count(*)`."""
-    before, after = tokens[index - 1] if index else None, tokens[index + 1] if index + 1 < len(tokens) else None
+    before, after = (
+        tokens[index - 1] if index else None,
+        tokens[index + 1] if index + 1 < len(tokens) else None,
+    )
     if before is None or after is None or before.text not in ("(", ",", ".") or after.text not in (")", ","):
         return False
     return not (index >= 2 and before.text == "(" and after.text == ")" and tokens[index - 2].word == "COUNT")
@@ -143,9 +146,7 @@ def _windows_elsewhere(clauses: Clauses) -> bool:
     return any(is_window(place.name) for part in _parts(clauses) for place in calls_in(part))
 
 
-def build_select(
-    clauses: Clauses, source: Relation, ctes: tuple[Cte, ...], context: Context, span: Span
-) -> SelectStmt:
+def build_select(clauses: Clauses, source: Relation, ctes: tuple[Cte, ...], context: Context, span: Span) -> SelectStmt:
     """The SELECT that Panes plans, from its clauses."""
     functions = context.functions
     window_items = [item for item in clauses.group_by if is_window_item(item)]
@@ -244,4 +245,3 @@ def _star(tokens: Tokens) -> Star | None:
         if all(excluded) and closing(rest, 2) == len(rest) - 1:
             return Star(qualifier, tuple(Expr(part) for part in excluded), span_of(tokens))
     raise PanesError("parse-error", "after * only EXCEPT (columns) can follow", span_of(tokens))
-

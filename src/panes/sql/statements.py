@@ -205,8 +205,6 @@ class Explain:
     span: Span = field(compare=False, repr=False)
 
 
-Statement: TypeAlias = (
-    Query | CreateStream | CreateView | CreateSink | InsertInto | Drop | Show | Describe | Explain
-)
+Statement: TypeAlias = Query | CreateStream | CreateView | CreateSink | InsertInto | Drop | Show | Describe | Explain
 
 NamedWindows: TypeAlias = Mapping[str, Over]

@@ -8,8 +8,47 @@ from panes.sql.tokens import Token, TokenType
 
 # After these words a parenthesis opens a group; after any other name it opens the arguments of a call.
 BEFORE_GROUP = frozenset(
-    "ALL AND ANY AS BETWEEN BY CASE CROSS DISTINCT DIV ELSE ESCAPE EXCEPT FILTER FROM HAVING ILIKE IN INTERSECT IS "
-    "JOIN LATERAL LIKE NOT ON OR OVER QUALIFY REGEXP RLIKE SELECT SOME THEN UNION USING VALUES WHEN WHERE WITH".split()
+    [
+        "ALL",
+        "AND",
+        "ANY",
+        "AS",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CROSS",
+        "DISTINCT",
+        "DIV",
+        "ELSE",
+        "ESCAPE",
+        "EXCEPT",
+        "FILTER",
+        "FROM",
+        "HAVING",
+        "ILIKE",
+        "IN",
+        "INTERSECT",
+        "IS",
+        "JOIN",
+        "LATERAL",
+        "LIKE",
+        "NOT",
+        "ON",
+        "OR",
+        "OVER",
+        "QUALIFY",
+        "REGEXP",
+        "RLIKE",
+        "SELECT",
+        "SOME",
+        "THEN",
+        "UNION",
+        "USING",
+        "VALUES",
+        "WHEN",
+        "WHERE",
+        "WITH",
+    ]
 ) | {"GROUP BY", "ORDER BY", "PARTITION BY"}
 
 NO_OPERAND = BEFORE_GROUP | frozenset(("INTERVAL",))
@@ -78,4 +117,8 @@ def ends_operand(token: Token) -> bool:
         return True
     if token.is_name:
         return token.word not in NO_OPERAND
-    return token.text[:1].isdigit() or token.kind in (TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING)
+    return token.text[:1].isdigit() or token.kind in (
+        TokenType.STRING,
+        TokenType.RAW_STRING,
+        TokenType.HEX_STRING,
+    )

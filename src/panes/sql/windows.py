@@ -53,9 +53,7 @@ class Window:
         partition_by: tuple[Expr, ...] = ()
 
 
-WindowKind: TypeAlias = (
-    Window.Tumbling | Window.Hopping | Window.Session | Window.Count | Window.Sliding | Window.State
-)
+WindowKind: TypeAlias = Window.Tumbling | Window.Hopping | Window.Session | Window.Count | Window.Sliding | Window.State
 TimeWindow: TypeAlias = Window.Tumbling | Window.Hopping | Window.Session
 
 USAGE = {
@@ -143,7 +141,9 @@ def _unit(call: Call, index: int) -> TimeUnit:
     arg = call.args[index]
     text = arg.string
     if text is None:
-        raise PanesError("window-arguments", f"the unit of {call.name} must be a string literal", arg.span, _usage(call))
+        raise PanesError(
+            "window-arguments", f"the unit of {call.name} must be a string literal", arg.span, _usage(call)
+        )
     try:
         return TimeUnit(text)
     except ValueError:
@@ -188,7 +188,12 @@ def _over(call: Call, when: bool = False) -> Over:
     name, span = call.name, over.span
     whole = "or leave OVER out for one window over the whole stream."
     if over.name is not None:
-        raise PanesError("over-not-allowed", f"{name} takes no named window", span, f"Write OVER (PARTITION BY key), {whole}")
+        raise PanesError(
+            "over-not-allowed",
+            f"{name} takes no named window",
+            span,
+            f"Write OVER (PARTITION BY key), {whole}",
+        )
     if over.order_by:
         hint = f"{name} sees rows in the stream's order; write OVER (PARTITION BY key)."
         raise PanesError("over-order-by-not-allowed", f"ORDER BY in the OVER of {name}", over.order_span, hint)
@@ -204,5 +209,3 @@ def _over(call: Call, when: bool = False) -> Over:
             f"Write OVER (PARTITION BY key), {whole}",
         )
     return over
-
-

@@ -1,0 +1,30 @@
+"""`panes explain`: the plans of a script's queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from panes.catalog import Catalog
+from panes.cli.script_file import console, print_listing, read_script, reported_errors
+from panes.compile import Compiled
+from panes.functions import Functions
+from panes.script import Explanation, Listing, steps
+
+
+def explain(
+    file: Annotated[Path, typer.Argument(help="A script of SQL statements; - reads standard input.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
+) -> None:
+    """Show the logical and the physical plan of every query in a script. Starts no Spark."""
+    with reported_errors():
+        for step in steps(read_script(file), Catalog(), Functions(), str(file)):
+            match step:
+                case Compiled():
+                    console.print(step.explain_json() if json else step.explain() + "\n", markup=False)
+                case Explanation(text=text):
+                    console.print(text + "\n", markup=False)
+                case Listing():
+                    print_listing(step)

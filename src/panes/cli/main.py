@@ -1,0 +1,38 @@
+"""`panes`: the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from panes import __version__
+from panes.cli import check, demo, explain
+
+app = typer.Typer(
+    help="Streaming SQL windows for Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"panes {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Streaming SQL windows for Spark."""
+
+
+app.command("check")(check.check)
+app.command("explain")(explain.explain)
+app.command("demo")(demo.demo)
