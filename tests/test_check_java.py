@@ -51,9 +51,7 @@ def test_new_enough(on_path, version):
     assert (result.returncode, result.stdout, result.stderr) == (0, f"Java {version}: {found}\n", "")
 
 
-@pytest.mark.parametrize(
-    ("version", "vendor"), [("11", "openjdk"), ("16.0.2", "openjdk"), ("1.8.0_392", "java")]
-)
+@pytest.mark.parametrize(("version", "vendor"), [("11", "openjdk"), ("16.0.2", "openjdk"), ("1.8.0_392", "java")])
 def test_too_old(on_path, version, vendor):
     found = java(on_path, version, vendor)
     assert problem(check(on_path)) == f"Java is too old: {found} is version {version}."

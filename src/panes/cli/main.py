@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from panes import __version__
-from panes.cli import check, demo, explain
+from panes.cli import check, demo, explain, run
 
 app = typer.Typer(
     help="Streaming SQL windows for Spark.",
@@ -35,4 +35,5 @@ def main(
 
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
+app.command("run")(run.run)
 app.command("demo")(demo.demo)

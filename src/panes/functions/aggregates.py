@@ -1,4 +1,4 @@
-"""Aggregates: names, signatures and what the planner must know of each. To add one, add a row here and its accumulator."""
+"""Aggregates: names, signatures and what the planner must know of each."""
 
 from __future__ import annotations
 
@@ -55,62 +55,15 @@ AGGREGATES = (
 
 # Spark's other aggregates: known by name, so that they are refused here and not taken for scalar functions.
 SPARK_ONLY = frozenset(
-    [
-        "approx_percentile",
-        "approx_top_k",
-        "approx_top_k_accumulate",
-        "approx_top_k_combine",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "bitmap_and_agg",
-        "bitmap_construct_agg",
-        "bitmap_or_agg",
-        "collect_union",
-        "corr",
-        "count_if",
-        "count_min_sketch",
-        "covar_pop",
-        "covar_samp",
-        "grouping",
-        "grouping_id",
-        "histogram_numeric",
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "kll_merge_agg_bigint",
-        "kll_merge_agg_double",
-        "kll_merge_agg_float",
-        "kll_sketch_agg_bigint",
-        "kll_sketch_agg_double",
-        "kll_sketch_agg_float",
-        "kurtosis",
-        "listagg",
-        "measure",
-        "mode",
-        "percentile_approx",
-        "percentile_cont",
-        "percentile_disc",
-        "regr_avgx",
-        "regr_avgy",
-        "regr_count",
-        "regr_intercept",
-        "regr_r2",
-        "regr_slope",
-        "regr_sxx",
-        "regr_sxy",
-        "regr_syy",
-        "skewness",
-        "string_agg",
-        "theta_intersection_agg",
-        "theta_sketch_agg",
-        "theta_union_agg",
-        "try_avg",
-        "try_sum",
-        "tuple_intersection_agg_double",
-        "tuple_intersection_agg_integer",
-        "tuple_sketch_agg_double",
-        "tuple_sketch_agg_integer",
-        "tuple_union_agg_double",
-        "tuple_union_agg_integer",
-    ]
+    """
+    approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine bit_and bit_or bit_xor
+    bitmap_and_agg bitmap_construct_agg bitmap_or_agg collect_union corr count_if count_min_sketch covar_pop
+    covar_samp grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
+    kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
+    kurtosis listagg measure mode percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy
+    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness string_agg
+    theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum tuple_intersection_agg_double
+    tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer tuple_union_agg_double
+    tuple_union_agg_integer
+    """.split()
 )

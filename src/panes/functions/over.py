@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from panes.functions.signature import Param, Signature, Takes
 
+NONE = Signature()
+
 
 @dataclass(frozen=True)
 class OverFunction:
-    """`takes_frame`: the function looks at its frame. `needs_partition_end`: no row is final before the last one is known."""
+    """`takes_frame`: it looks at its frame. `needs_partition_end`: no row is final before the last one is known."""
 
     name: str
-    signature: Signature = Signature()
+    signature: Signature = NONE
     takes_frame: bool = False
     ignores_nulls_on_request: bool = False
     needs_partition_end: bool = False

@@ -30,7 +30,7 @@ class StatefulFunctionInstance(ABC):
 
 
 class StatefulFunction(ABC):
-    """A function whose value depends on the rows before: a user's own derives from this and is given to `engine.register`."""
+    """A function whose value depends on the rows before; a user's own derives from this."""
 
     name: str
     signature: Signature = Signature((Param("x", optional=True, repeated=True),))

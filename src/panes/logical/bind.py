@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from panes.catalog import Catalog, Column
 from panes.errors import PanesError, suggestion
 from panes.functions import Functions
 from panes.functions.signature import Takes
 from panes.logical.booleans import TypeOf, check_boolean
-from panes.logical.grouping import check_grouped, put_keys
+from panes.logical.grouping import bare, check_grouped, put_keys
 from panes.logical.plan import (
     Aggregation,
     Computed,
@@ -24,9 +25,10 @@ from panes.logical.plan import (
     SparkQuery,
     StatefulFunction,
     Window,
+    children,
 )
 from panes.logical.scope import Scope, resolve, resolve_call, scope_of
-from panes.logical.traits import traits
+from panes.logical.traits import passed_on, traits
 from panes.source import Source, Span
 from panes.sql import windows
 from panes.sql.calls import Call
@@ -46,15 +48,21 @@ from panes.sql.statements import (
     SubQuery,
 )
 
+MOST_QUERIES = 1_000
+
 
 @dataclass(frozen=True)
 class Binder:
-    """What every query of one statement is bound against; `views` are those being expanded."""
+    """What every query of one statement is bound against; `views` are those being expanded.
+
+    `queries` counts them: views that read two views that read two views … are soon more than a plan can hold.
+    """
 
     catalog: Catalog
     functions: Functions
     allocator: ColPlaceholderAllocator
     ctes: Mapping[str, tuple[Query, Binder]]
+    queries: Iterator[int]
     views: tuple[str, ...] = ()
 
 
@@ -62,7 +70,7 @@ def bind(
     statement: Query | InsertInto, catalog: Catalog, functions: Functions, allocator: ColPlaceholderAllocator
 ) -> DataSink:
     """The logical plan of a query or INSERT."""
-    binder = Binder(catalog, functions, allocator, {})
+    binder = Binder(catalog, functions, allocator, {}, count(1))
     query, sink = (statement.query, statement.sink) if isinstance(statement, InsertInto) else (statement, None)
     if isinstance(statement, InsertInto) and catalog.sinks.get(statement.sink) is None:
         hint = suggestion(statement.sink, catalog.sinks.names()) or "Declare it with CREATE SINK."
@@ -73,6 +81,9 @@ def bind(
 
 def bind_query(query: Query, binder: Binder, derived: bool) -> Plan:
     """A query over its inputs; `derived` if another query reads it."""
+    if next(binder.queries) > MOST_QUERIES:
+        message = f"with its views and WITH written out, this is more than {MOST_QUERIES} queries"
+        raise PanesError("unsupported-clause", message, query.span, "Declare a part of it as a stream of its own.")
     ctes = dict(binder.ctes)
     for cte in query.ctes:
         ctes[cte.name.lower()] = (cte.query, replace(binder, ctes=dict(ctes)))
@@ -134,6 +145,9 @@ def _spark(query: SparkStmt, binder: Binder) -> Plan:
 
 def _select(stmt: SelectStmt, binder: Binder, derived: bool) -> Plan:
     plan, alias = _relation(stmt.source, binder)
+    if stmt.has_panes_construct and _joins_streams(plan):
+        hint = "FROM takes one stream: join or unite the streams in Spark, and declare the result as a stream."
+        raise PanesError("unsupported-clause", "this FROM reads several streams", stmt.source.span, hint)
     scope = scope_of(plan, alias)
     _check_changelog(stmt, scope)
     check = Checks(binder.functions, scope.type_of)
@@ -149,6 +163,11 @@ def _select(stmt: SelectStmt, binder: Binder, derived: bool) -> Plan:
         scope = scope.with_aliases(_aliases(stmt, scope))
     plan, scope = _over(stmt, plan, scope, check)
     return Project(plan, _fields(stmt, scope, plan, binder, derived))
+
+
+def _joins_streams(plan: Plan) -> bool:
+    inputs = children(plan)
+    return sum(traits(one).streaming for one in inputs) > 1 or any(_joins_streams(one) for one in inputs)
 
 
 def _check_changelog(stmt: SelectStmt, scope: Scope) -> None:
@@ -176,11 +195,12 @@ def _stateful(stmt: SelectStmt, plan: Plan, scope: Scope, check: Checks) -> tupl
 
 
 def _aliases(stmt: SelectStmt, scope: Scope) -> dict[str, Expr]:
-    """What the aliases of the SELECT list stand for; the first of two equal ones wins."""
+    """What the aliases of the SELECT list stand for, each resolved with those before it; the first of two wins."""
+    scope = scope.adding([*stmt.bound_mappings, *stmt.aggregate_mappings, *stmt.over_mappings])
     aliases: dict[str, Expr] = {}
-    for field in stmt.select_fields:
-        if isinstance(field, SelectField) and field.aliased:
-            aliases.setdefault(field.name.lower(), field.expr)
+    for item in stmt.select_fields:
+        if isinstance(item, SelectField) and item.aliased:
+            aliases.setdefault(item.name.lower(), resolve(item.expr, scope.with_aliases(aliases)))
     return aliases
 
 
@@ -190,9 +210,7 @@ def _windowed(
     """The window, and unless its rows come out as they are, the aggregation over it."""
     assert stmt.window is not None
     kind = _window_kind(stmt.window, scope, check)
-    bounds = dict(stmt.bound_mappings)
-    if derived and isinstance(kind, windows.TimeWindow) and all(one.name != "window_end" for one in bounds.values()):
-        bounds[binder.allocator.allocate()] = Call("window_end", span=stmt.window_span)
+    bounds = _bounds(stmt, kind, binder, read_on=derived or bool(stmt.over_mappings))
     named = tuple(Computed(name, call) for name, call in bounds.items())
     aliases = _aliases(stmt, scope)
     keys = _keys(stmt, kind, scope.with_aliases(aliases), binder)
@@ -212,10 +230,18 @@ def _windowed(
     grouped: Plan = Aggregation(Window(plan, kind, (), named, stmt.window_span), keys, tuple(aggregates))
     after = Grouped(scope, keys, [*bounds, *stmt.aggregate_mappings], aliases)
     if stmt.having is not None:
-        condition = after.resolve(stmt.having)
+        condition = after.resolve(stmt.having.substitute(aliases))  # here an alias comes before a column, as in Spark
         check.boolean(condition, "HAVING")
         grouped = Filter(grouped, conjuncts(condition))
     return grouped, GroupedScope(traits(grouped), scope.alias, grouped=after)
+
+
+def _bounds(stmt: SelectStmt, kind: windows.WindowKind, binder: Binder, read_on: bool) -> dict[str, Call]:
+    """The bounds that the query names; where something reads on, a time window's end too, for it is the time there."""
+    bounds = dict(stmt.bound_mappings)
+    if read_on and isinstance(kind, windows.TimeWindow) and all(one.name != "window_end" for one in bounds.values()):
+        bounds[binder.allocator.allocate()] = Call("window_end", span=stmt.window_span)
+    return bounds
 
 
 def _is_raw(stmt: SelectStmt) -> bool:
@@ -249,17 +275,26 @@ def _resolved(exprs: Iterable[Expr], scope: Scope) -> tuple[Expr, ...]:
 
 def _keys(stmt: SelectStmt, kind: windows.WindowKind, scope: Scope, binder: Binder) -> tuple[Field, ...]:
     """Group keys, then the window's partition keys; a key that is a column keeps its name."""
-    computed = {*stmt.bound_mappings, *stmt.aggregate_mappings, *stmt.over_mappings}
+    scope = scope.adding([*stmt.bound_mappings, *stmt.aggregate_mappings, *stmt.over_mappings])
     exprs: list[Expr] = []
     for written in stmt.group_by_exprs:
-        expr = resolve(_ordinal(written, stmt), scope)
-        bad = next((ref for ref in expr.columns if ref.parts[0] in computed), None)
-        if bad is not None:
-            raise PanesError("aggregate-in-group-by", "GROUP BY names an aggregate", written.span)
+        expr = bare(resolve(_ordinal(written, stmt), scope))
+        _refuse_computed_key(expr, written, stmt)
         exprs.append(expr)
     if isinstance(kind, windows.Window.Count | windows.Window.Sliding | windows.Window.State):
         exprs += kind.partition_by
     return tuple(Field(expr, expr.column or binder.allocator.allocate()) for expr in dict.fromkeys(exprs))
+
+
+def _refuse_computed_key(key: Expr, written: Expr, stmt: SelectStmt) -> None:
+    """By way of an alias or a position, GROUP BY can name what is only known after it."""
+    for name in key.column_names:
+        if name in stmt.bound_mappings:
+            hint = "A window's bounds need not be grouped: they are known with the window."
+            message = f"{stmt.bound_mappings[name].name}() in GROUP BY"
+            raise PanesError("window-not-in-group-by", message, written.span, hint)
+        if name in stmt.aggregate_mappings or name in stmt.over_mappings:
+            raise PanesError("aggregate-in-group-by", "GROUP BY names an aggregate", written.span)
 
 
 def _ordinal(expr: Expr, stmt: SelectStmt) -> Expr:
@@ -294,10 +329,8 @@ class Grouped:
     aliases: Mapping[str, Expr]
 
     def resolve(self, expr: Expr) -> Expr:
-        scope = self.scope.adding(self.computed)
-        names = {key.name.lower() for key in self.keys}
-        aliases = {name: one for name, one in self.aliases.items() if name not in names}
-        resolved = put_keys(resolve(expr, scope.with_aliases(aliases)), self.keys)
+        scope = self.scope.adding(self.computed).with_aliases(self.aliases)
+        resolved = put_keys(resolve(expr, scope), self.keys)
         check_grouped(resolved, [*(key.name for key in self.keys), *self.computed])
         return resolved
 
@@ -352,20 +385,28 @@ def _over_call(call: Call, scope: Scope) -> Call:
 
 def _fields(stmt: SelectStmt, scope: Scope, plan: Plan, binder: Binder, derived: bool) -> tuple[Field, ...]:
     fields: list[Field] = []
-    for field in stmt.select_fields:
-        if isinstance(field, Star):
-            fields += _star(field, scope)
+    for item in stmt.select_fields:
+        if isinstance(item, Star):
+            fields += _star(item, scope)
         else:
-            fields.append(Field(_in(field.expr, scope), field.name))
+            fields.append(Field(_in(item.expr, scope), item.name))
+    if not fields:
+        raise PanesError("unsupported-clause", "no column is left in the SELECT list", stmt.span)
     return (*fields, *_hidden(plan, fields, binder)) if derived else tuple(fields)
 
 
 def _hidden(plan: Plan, fields: Sequence[Field], binder: Binder) -> Iterable[Field]:
-    """What a derived stream carries along: the time of a time window, and the key of its stream."""
+    """What a derived stream carries along unless it is selected under a name of its own: key, sequence, time.
+
+    The time of rows is carried only where it is selected, that of a time window always.
+    """
     inner = traits(plan)
-    passed = {field.expr.column.lower() for field in fields if field.expr.column is not None}
-    carried = [*inner.key, *([inner.time] if inner.time_shift and inner.time is not None else [])]
-    for name in carried:
+    passed = passed_on(fields)
+    selected = {one.expr.column.lower() for one in fields if one.expr.column is not None}
+    carried = [*inner.key, *([inner.sequence] if inner.sequence is not None else [])]
+    if inner.time is not None and (inner.time_shift or inner.time in selected):
+        carried.append(inner.time)
+    for name in dict.fromkeys(carried):
         if name not in passed:
             yield Field(column_expr(name, fields[0].expr.span), binder.allocator.allocate(), hidden=True)
 
@@ -374,24 +415,19 @@ def _star(star: Star, scope: Scope) -> list[Field]:
     if star.qualifier is not None and (scope.alias is None or star.qualifier.lower() != scope.alias.lower()):
         hint = suggestion(star.qualifier, [scope.alias] if scope.alias else [])
         raise PanesError("unknown-stream", f"{star.qualifier} is not in FROM", star.span, hint)
-    if scope.traits.columns is None:
+    rows = scope.grouped.scope if isinstance(scope, GroupedScope) and scope.grouped is not None else scope
+    if rows.traits.columns is None:
         raise PanesError("unsupported-clause", "* over a query whose columns only Spark knows", star.span, "Name them.")
     excluded = set()
     for expr in star.excluded:
-        if expr.column is None or not scope.count(expr.column):
-            hint = suggestion(expr.sql, scope.visible())
+        if expr.column is None or not rows.count(expr.column):
+            hint = suggestion(expr.sql, rows.visible())
             raise PanesError("unknown-column", f"there is no column {expr.sql}", expr.span, hint)
         excluded.add(expr.column.lower())
-    names = [name for name in scope.visible() if name.lower() not in excluded | scope.computed]
-    if isinstance(scope, GroupedScope):
-        assert scope.grouped is not None
-        names = [n for n in scope.grouped.scope.visible() if n.lower() not in excluded]
-    fields = [Field(column_expr(name, star.span), name) for name in names]
-    for field in fields if isinstance(scope, GroupedScope) else ():
-        _in(field.expr, scope)
+    names = [name for name in rows.visible() if name.lower() not in excluded | rows.computed]
     if len({name.lower() for name in names}) < len(names):
         raise PanesError("ambiguous-column", "* stands for two columns of one name", star.span, "Name them with AS.")
-    return fields
+    return [Field(_in(column_expr(name, star.span), scope), name) for name in names]
 
 
 @dataclass(frozen=True)

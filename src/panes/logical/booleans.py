@@ -11,7 +11,7 @@ from panes.sql.expr import Expr
 
 YES = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.Not,
-    exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Exists, exp.Boolean,
+    exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Exists, exp.Boolean, exp.Null,
 )  # fmt: skip
 NO = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.DPipe, exp.Literal, exp.Interval)
 
@@ -22,7 +22,7 @@ def is_boolean(tree: exp.Expr, type_of: TypeOf) -> bool | None:
     """True, False, or None where only Spark can tell; a NULL literal is a Boolean."""
     if isinstance(tree, exp.Paren):
         return is_boolean(tree.this, type_of)
-    if isinstance(tree, exp.Null) or isinstance(tree, YES):
+    if isinstance(tree, YES):
         return True
     if isinstance(tree, NO):
         return False

@@ -13,6 +13,13 @@ from panes.sql.text import key_of
 from panes.sql.tokens import Token, name_token, parenthesised, span_of
 
 
+def bare(expr: Expr) -> Expr:
+    """The expression without parentheses around all of it: `GROUP BY (upper(k))` groups by `upper(k)`."""
+    while isinstance(expr.tree, exp.Paren) and len(expr.tokens) > 2:
+        expr = Expr(expr.tokens[1:-1])
+    return expr
+
+
 def put_keys(expr: Expr, keys: Sequence[Field]) -> Expr:
     """The expression with the column of each key in the place of the key's expression.
 

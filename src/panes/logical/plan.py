@@ -1,4 +1,4 @@
-"""The logical plan: what a query means. Nodes are frozen, have no behaviour, and are equal wherever they were written."""
+"""The logical plan: what a query means. Nodes are frozen, without behaviour, and equal wherever they were written."""
 
 from __future__ import annotations
 

@@ -31,11 +31,10 @@ class Scope:
 
     def visible(self) -> list[str]:
         """The columns that `*` stands for."""
-        columns = self.traits.columns or ()
-        return [column.name for column in columns if column.name.lower() not in self.traits.hidden]
+        return list(self.traits.visible)
 
     def count(self, name: str) -> int:
-        return sum(one.lower() == name.lower() for one in self.visible())
+        return self.traits.counts[name.lower()]
 
     def type_of(self, name: str) -> str | None:
         return self.traits.type_of(name)

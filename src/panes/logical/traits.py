@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import assert_never
 
 from panes.catalog import Column
@@ -11,6 +14,7 @@ from panes.logical.plan import (
     Aggregation,
     DataSink,
     DataSource,
+    Field,
     Filter,
     OverWindow,
     Plan,
@@ -35,10 +39,10 @@ class Clock(Enum):
 
 @dataclass(frozen=True)
 class Traits:
-    """`time` is the column that carries a row's time; `in_time_order` are columns that grow with it.
+    """`time` plus `time_shift` µs is the time of a row; `in_time_order` are columns that grow with it.
 
     `bounds` are columns that hold a bound of a time window. `hidden` columns are not seen by `*`. `key` breaks ties
-    of time, and identifies the rows of a changelog.
+    of time, and identifies the rows of a changelog, whose changes `sequence` orders.
     `columns` is None where only Spark knows them.
     """
 
@@ -50,18 +54,39 @@ class Traits:
     bounds: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
     key: tuple[str, ...] = ()
+    sequence: str | None = None
     changelog: bool = False
     clock: Clock = Clock.ARRIVAL
 
     def type_of(self, name: str) -> str | None:
-        for column in self.columns or ():
-            if column.name.lower() == name.lower():
-                return column.type
-        return None
+        return self._types.get(name.lower())
+
+    @cached_property
+    def _types(self) -> dict[str, str | None]:
+        """By lower-case name; the first of two equal names wins."""
+        return {column.name.lower(): column.type for column in reversed(self.columns or ())}
+
+    @cached_property
+    def visible(self) -> tuple[str, ...]:
+        """The columns that `*` stands for."""
+        return tuple(column.name for column in self.columns or () if column.name.lower() not in self.hidden)
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many visible columns carry each lower-case name."""
+        return Counter(name.lower() for name in self.visible)
 
 
 def traits(plan: Plan) -> Traits:
-    """The traits of a plan's result."""
+    """The traits of a plan's result, kept with the node: binding, rules and lowering ask for them again and again."""
+    kept: dict[str, Traits] = vars(plan)
+    known = kept.get("_traits")
+    if known is None:
+        known = kept["_traits"] = _traits(plan)
+    return known
+
+
+def _traits(plan: Plan) -> Traits:
     match plan:
         case DataSource(stream=stream, columns=names):
             wanted = {name.lower() for name in names}
@@ -74,6 +99,7 @@ def traits(plan: Plan) -> Traits:
                 time,
                 in_time_order=order,
                 key=tuple(name.lower() for name in stream.key),
+                sequence=stream.sequence.lower() if stream.sequence is not None else None,
                 changelog=stream.changelog,
                 clock=Clock.ARRIVAL if time is None else Clock.EVENT_TIME,
             )
@@ -90,7 +116,11 @@ def traits(plan: Plan) -> Traits:
             keyed = [field.name for field in keys]
             bounds = [one.name for one in input_.bounds] if isinstance(input_, Window) else []
             columns = tuple(Column(name, inner.type_of(name)) for name in (*keyed, *bounds))
-            return replace(inner, columns=columns + tuple(Column(one.name) for one in aggregates))
+            return replace(
+                inner,
+                columns=columns + tuple(Column(one.name) for one in aggregates),
+                key=tuple(name.lower() for name in keyed) if inner.time_shift else (),
+            )
         case OverWindow():
             return _over(plan, traits(plan.input))
         case Project():
@@ -108,15 +138,23 @@ def _spark_query(plan: SparkQuery) -> Traits:
     inputs = [traits(child) for child in children(plan)]
     streams = [one for one in inputs if one.streaming]
     timed = [one for one in (streams or inputs) if one.time is not None]
-    clock = Clock.NONE if timed else Clock.ARRIVAL
+    clock = Clock.ARRIVAL if all(one.clock == Clock.ARRIVAL for one in streams or inputs) else Clock.NONE
     result = Traits(plan.columns, bool(streams), changelog=any(one.changelog for one in inputs), clock=clock)
     if len(timed) != 1 or plan.columns is None:
         return result
     (source,) = timed
     names = {column.name.lower() for column in plan.columns}
-    if source.time is not None and source.time in names:
-        return replace(result, time=source.time, in_time_order=frozenset([source.time]), clock=Clock.EVENT_TIME)
-    return result
+    if source.time is None or source.time not in names:
+        return result
+    return replace(
+        result,
+        time=source.time,
+        time_shift=source.time_shift,
+        in_time_order=source.in_time_order & names,
+        bounds=source.bounds & names,
+        key=source.key if names.issuperset(source.key) else (),
+        clock=source.clock,
+    )
 
 
 def _window(plan: Window, inner: Traits) -> Traits:
@@ -133,7 +171,7 @@ def _window(plan: Window, inner: Traits) -> Traits:
                 time_shift=-1,
                 in_time_order=frozenset(bounds[name] for name in ordered if name in bounds),
                 bounds=frozenset(bounds.values()),
-                key=(),
+                key=(*([inner.time] if inner.time is not None else []), *inner.key),
             )
         case windows.Window.Count() | windows.Window.Sliding() | windows.Window.State():
             return replace(
@@ -151,27 +189,52 @@ def _window(plan: Window, inner: Traits) -> Traits:
 
 def _over(plan: OverWindow, inner: Traits) -> Traits:
     result = _with_columns(inner, tuple(Column(one.name) for one in plan.calls))
-    if any(waits_for_rows(one.call) for one in plan.calls):
-        return replace(result, time=None, in_time_order=frozenset(), bounds=frozenset(), clock=Clock.NONE)
+    if comes_after_its_time(plan, inner):
+        return replace(result, time=None, in_time_order=frozenset(), clock=Clock.NONE)
     return result
+
+
+def closes_with_window(plan: OverWindow, inner: Traits) -> bool:
+    """Whether PARTITION BY has a bound that tells when its time window closes: then the partition is complete too.
+
+    Sessions that start together end apart, so their start tells nothing.
+    """
+    bounds = inner.bounds & inner.in_time_order
+    return any(expr.column is not None and expr.column.lower() in bounds for expr in plan.partition_by)
+
+
+def comes_after_its_time(plan: OverWindow, inner: Traits) -> bool:
+    """Whether rows come out when the watermark is well past them: then they have no time for later operators."""
+    return not closes_with_window(plan, inner) and any(looks_ahead(one.call) for one in plan.calls)
+
+
+def looks_ahead(call: Call) -> bool:
+    """Whether a result needs rows after its own: `lead`, and frames to n FOLLOWING."""
+    frame = call.over.frame if call.over is not None else None
+    return call.name == "lead" or (frame is not None and frame.end.kind == BoundKind.FOLLOWING)
 
 
 def waits_for_rows(call: Call) -> bool:
     """Whether a result waits for later rows and not for the watermark: `lead`, ROWS … n FOLLOWING."""
     frame = call.over.frame if call.over is not None else None
-    if call.name == "lead":
-        return True
-    return frame is not None and frame.unit == FrameUnit.ROWS and frame.end.kind == BoundKind.FOLLOWING
+    return looks_ahead(call) and (frame is None or frame.unit == FrameUnit.ROWS)
+
+
+def passed_on(fields: Sequence[Field]) -> dict[str, list[str]]:
+    """Under which names each column is selected, both in lower case; a name that two outputs carry is no name."""
+    counts = Counter(field.name.lower() for field in fields)
+    passed: dict[str, list[str]] = {}
+    for field in fields:
+        if field.expr.column is not None and counts[field.name.lower()] == 1:
+            passed.setdefault(field.expr.column.lower(), []).append(field.name.lower())
+    return passed
 
 
 def _project(plan: Project, inner: Traits) -> Traits:
-    passed: dict[str, list[str]] = {}
-    columns: list[Column] = []
-    for field in plan.fields:
-        source = field.expr.column
-        columns.append(Column(field.name, inner.type_of(source) if source is not None else None))
-        if source is not None:
-            passed.setdefault(source.lower(), []).append(field.name.lower())
+    passed = passed_on(plan.fields)
+    columns = tuple(
+        Column(one.name, inner.type_of(one.expr.column) if one.expr.column is not None else None) for one in plan.fields
+    )
     time = passed.get(inner.time, [None])[0] if inner.time is not None else None
 
     def names(old: frozenset[str]) -> frozenset[str]:
@@ -179,12 +242,12 @@ def _project(plan: Project, inner: Traits) -> Traits:
 
     return replace(
         inner,
-        columns=tuple(columns),
+        columns=columns,
         time=time,
-        time_shift=inner.time_shift if time is not None else 0,
         in_time_order=names(inner.in_time_order) if time is not None else frozenset(),
-        bounds=names(inner.bounds) if time is not None else frozenset(),
+        bounds=names(inner.bounds),
         hidden=frozenset(field.name.lower() for field in plan.fields if field.hidden),
         key=tuple(passed[name][0] for name in inner.key) if all(name in passed for name in inner.key) else (),
+        sequence=passed.get(inner.sequence, [None])[0] if inner.sequence is not None else None,
         clock=Clock.NONE if inner.time is not None and time is None else inner.clock,
     )

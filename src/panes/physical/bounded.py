@@ -5,17 +5,12 @@ from __future__ import annotations
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.logical.plan import OverWindow
-from panes.logical.traits import Clock, Traits
+from panes.logical.traits import Clock, Traits, closes_with_window
 from panes.source import Span
 from panes.sql.calls import Call
 from panes.sql.over import BoundKind, Frame
 
 CHANGES = "Add EMIT CHANGES to see results that later rows may still change."
-
-
-def closes_with_window(plan: OverWindow, inner: Traits) -> bool:
-    """Whether PARTITION BY has a bound of a time window: then the partition is complete when the window is."""
-    return any(expr.column is not None and expr.column.lower() in inner.bounds for expr in plan.partition_by)
 
 
 def check_over(plan: OverWindow, inner: Traits, functions: Functions) -> None:
@@ -33,15 +28,16 @@ def check_over(plan: OverWindow, inner: Traits, functions: Functions) -> None:
 
 def _check_order(plan: OverWindow, inner: Traits, call: Call) -> None:
     span = call.over.order_span if call.over is not None and call.over.order_span is not None else call.span
+    time = "window_end()" if inner.time_shift else inner.time
     if not plan.order_by:
         message = f"{call.name} OVER without ORDER BY is over all rows, which never end"
-        raise PanesError("unbounded-state", message, call.span, f"Add ORDER BY {inner.time}. {CHANGES}")
+        raise PanesError("unbounded-state", message, call.span, f"Add ORDER BY {time}. {CHANGES}")
     key = plan.order_by[0]
     if key.expr.column is None or key.expr.column.lower() not in inner.in_time_order:
-        hint = f"ORDER BY must start with the time column {inner.time}. {CHANGES}"
+        hint = f"ORDER BY must start with {time}. {CHANGES}"
         raise PanesError("unbounded-state", "a row may still come before any other in this order", span, hint)
     if key.descending:
-        hint = f"Order by {inner.time} ascending. {CHANGES}"
+        hint = f"Order by {time} ascending. {CHANGES}"
         raise PanesError("unbounded-state", "in descending time every row to come is the first", span, hint)
 
 

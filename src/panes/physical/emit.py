@@ -18,7 +18,6 @@ from typing import TypeAlias
 from panes.errors import PanesError
 from panes.logical.plan import OverWindow, Plan, StatefulFunction, Window, children
 from panes.logical.traits import Clock, traits
-from panes.physical.plan import EmitMode
 from panes.sql import windows
 from panes.sql.statements import Emit, EmitClause
 
@@ -74,12 +73,6 @@ def features(plan: Plan) -> list[Feature]:
 
 def is_time_window(feature: Feature) -> bool:
     return isinstance(feature, Window) and isinstance(feature.kind, windows.TimeWindow)
-
-
-def default_mode(feature: Feature) -> EmitMode:
-    if is_time_window(feature) or isinstance(feature, OverWindow):
-        return EmitMode.ON_WINDOW_CLOSE
-    return EmitMode.ON_RELEASE
 
 
 def _refused(clause: EmitClause, feature: Feature, hint: str) -> PanesError:

@@ -75,9 +75,11 @@ def _info(plan: Plan) -> Info:
 
 def _placement(placement: Placement, waits: list[str]) -> Info:
     info: Info = {"partition_by": list(placement.partition_by), "mode": placement.mode.value}
-    if placement.mode == Mode.ARRIVAL or placement.emit == EmitMode.IMMEDIATELY:
+    if placement.sequence is not None:
+        info["order"] = [placement.sequence, "arrival"]
+    elif placement.mode == Mode.ARRIVAL or placement.emit == EmitMode.IMMEDIATELY or placement.time is None:
         info["order"] = "arrival"
-    elif placement.time is not None:
+    else:
         shifted = f"{placement.time} - 1 µs" if placement.time_shift else placement.time
         info["order"] = [shifted, *placement.key, "arrival"]
     info |= {"emits": placement.emit.value, "state": placement.state.value}

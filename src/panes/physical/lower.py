@@ -8,8 +8,8 @@ from typing import assert_never
 
 from panes.functions import Functions
 from panes.logical import plan as logical
-from panes.logical.traits import Clock, Traits, traits, waits_for_rows
-from panes.physical.bounded import check_over, check_time, closes_with_window, holds_rows, starts_unbounded
+from panes.logical.traits import Clock, Traits, closes_with_window, passed_on, traits, waits_for_rows
+from panes.physical.bounded import check_over, check_time, holds_rows, starts_unbounded
 from panes.physical.emit import EmitDecision, decide, features
 from panes.physical.plan import (
     Argument,
@@ -61,7 +61,7 @@ def lower(plan: logical.DataSink, functions: Functions) -> DataSink:
     done = _lower(plan.input, lowering)
     known = traits(plan)
     columns = tuple(column.name for column in known.columns or ())
-    key = _key(plan.input, known) if done.changelog else ()
+    key = _key(plan.input) if done.changelog else ()
     return DataSink(done.plan, plan.sink, columns, done.changelog, key)
 
 
@@ -126,10 +126,12 @@ def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
     return Lowered(source, stream.changelog)
 
 
-def _mode(inner: Traits) -> Mode:
+def _mode(inner: Traits, below: Lowered) -> Mode:
+    """A changelog has no clock: its changes apply as they come."""
     if not inner.streaming:
         return Mode.BATCH
-    return Mode.EVENT_TIME if inner.clock == Clock.EVENT_TIME and inner.time is not None else Mode.ARRIVAL
+    timed = inner.clock == Clock.EVENT_TIME and inner.time is not None and not below.changelog
+    return Mode.EVENT_TIME if timed else Mode.ARRIVAL
 
 
 def _placement(
@@ -140,17 +142,18 @@ def _placement(
     below: Lowered,
     lowering: Lowering,
 ) -> Placement:
-    mode = _mode(inner)
+    mode = _mode(inner, below)
     return Placement(
         tuple(partition_by),
         mode,
         emit,
         state,
-        late=mode == Mode.EVENT_TIME and not below.late_done and not below.changelog and emit != EmitMode.IMMEDIATELY,
+        late=mode == Mode.EVENT_TIME and not below.late_done and emit != EmitMode.IMMEDIATELY,
         time=inner.time,
-        time_shift=inner.time_shift,
+        time_shift=inner.time_shift if inner.time is not None else 0,
         key=inner.key,
         state_ttl=lowering.state_ttl,
+        sequence=inner.sequence,
     )
 
 
@@ -263,6 +266,7 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
     below = _lower(plan.input, lowering)
     inner = traits(plan.input)
     changes = below.changelog or lowering.emit.emits_changes(plan)
+    closes = closes_with_window(plan, inner)
     if not changes:
         check_over(plan, inner, lowering.functions)
     emit = EmitMode.CHANGES if changes else EmitMode.ON_WINDOW_CLOSE
@@ -270,7 +274,7 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
         [expr.sql for expr in plan.partition_by],
         inner,
         emit,
-        _over_state(plan, changes, lowering),
+        _over_state(plan, changes, below, lowering),
         below,
         lowering,
     )
@@ -280,19 +284,17 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
         tuple(Order(key.expr.sql, key.descending, key.nulls_first) for key in plan.order_by),
         tuple(OverCall(_argument(one.name, one.call), _frame(one.call)) for one in plan.calls),
         (plan.top_n.rank, plan.top_n.limit) if plan.top_n is not None else None,
-        not changes and any(waits_for_rows(one.call) for one in plan.calls),
-        not changes and closes_with_window(plan, inner),
+        not changes and not closes and any(waits_for_rows(one.call) for one in plan.calls),
+        not changes and closes,
     )
     return Lowered(operator, changes, True)
 
 
-def _over_state(plan: logical.OverWindow, changes: bool, lowering: Lowering) -> State:
-    """What is kept: all rows for changes (Top-N on rows that only come: the candidates), else reachable rows and carries."""
-    inner = traits(plan.input)
+def _over_state(plan: logical.OverWindow, changes: bool, below: Lowered, lowering: Lowering) -> State:
+    """What is kept: all rows for changes (for Top-N over inserts the candidates), else reachable rows and carries."""
     if changes:
-        only_inserts = not inner.changelog and plan.top_n is not None
-        return State.ROWS if only_inserts else State.ALL_ROWS
-    if closes_with_window(plan, inner):
+        return State.ROWS if plan.top_n is not None and not below.changelog else State.ALL_ROWS
+    if closes_with_window(plan, traits(plan.input)):
         return State.ROWS
     for one in plan.calls:
         over_function = lowering.functions.over.get(one.call.name)
@@ -315,21 +317,25 @@ def _frame(call: Call) -> Frame | None:
 # ── The result ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _key(plan: logical.Plan, known: Traits) -> tuple[str, ...]:
-    """What identifies a row of a changelog result: the stream's key, or window bounds and group keys, where selected."""
-    if known.key:
-        visible = [c.name for c in known.columns or () if c.name.lower() in known.key]
-        return tuple(visible) if len(visible) == len(known.key) else ()
-    if not isinstance(plan, logical.Project):
+def _key(plan: logical.Plan) -> tuple[str, ...]:
+    """What identifies a row of a changelog result: the stream's key, or window bounds and group keys, if selected."""
+    if not isinstance(plan, logical.Project) or _has_raw_window(plan):
         return ()
-    found = [feature for feature in features(plan) if isinstance(feature, logical.Window)]
-    if not found:
+    inner = traits(plan.input)
+    passed = passed_on(plan.fields)
+    bounds = [name for name in passed if name in inner.bounds]
+    if (inner.time_shift and not bounds) or any(name not in passed for name in inner.key):
         return ()
-    names = {one.name.lower() for one in found[0].bounds}
-    grouping = plan.input.input if isinstance(plan.input, logical.Filter) else plan.input
-    if isinstance(grouping, logical.Aggregation):
-        names |= {key.name.lower() for key in grouping.keys}
-    fields = {f.expr.column.lower(): f.name for f in plan.fields if f.expr.column is not None}
-    bound = any(one.name.lower() in fields for one in found[0].bounds)
-    wanted = {name for name in names if name in fields or name not in {one.name.lower() for one in found[0].bounds}}
-    return tuple(fields[name] for name in fields if name in wanted) if bound and wanted <= fields.keys() else ()
+    key = {passed[name][0] for name in (*bounds, *inner.key)}
+    return tuple(field.name for field in plan.fields if field.name.lower() in key)
+
+
+def _has_raw_window(plan: logical.Plan) -> bool:
+    """Whether rows of a window come out as they are: nothing identifies them."""
+    match plan:
+        case logical.Aggregation():
+            return False
+        case logical.Window():
+            return True
+        case _:
+            return any(_has_raw_window(child) for child in logical.children(plan))

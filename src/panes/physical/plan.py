@@ -35,7 +35,8 @@ class State(Enum):
 class Placement:
     """How an operator runs: by what its rows are sharded, in which order it sees them, and what it keeps.
 
-    `late` is True for the one operator of a query that drops late rows. No `partition_by` means one shard.
+    `late` is True for the one operator of a query that drops late rows. No `partition_by` means one shard. `sequence`
+    orders the changes of a changelog's key.
     """
 
     partition_by: tuple[str, ...]
@@ -47,6 +48,7 @@ class Placement:
     time_shift: int
     key: tuple[str, ...]
     state_ttl: int | None = None
+    sequence: str | None = None
 
     @property
     def one_shard(self) -> bool:

@@ -48,8 +48,12 @@ def find_call(tokens: Sequence[Token], index: int) -> Place | None:
     """The call whose name is the token at `index`, if that is one."""
     if index + 1 >= len(tokens) or tokens[index + 1].text != "(" or not tokens[index].is_name:
         return None
-    if index and (tokens[index - 1].text == "." or tokens[index - 1].word in ("LIKE", "ILIKE")):
-        return None  # a.f(…) is someone else's function; LIKE ANY (…) is no call
+    if index and tokens[index - 1].text == ".":
+        return None  # a.f(…) is someone else's function
+    if index and tokens[index - 1].word in ("LIKE", "ILIKE") and tokens[index].word in ("ANY", "ALL", "SOME"):
+        return None
+    if tokens[index].word == "FILTER" and [token.word for token in tokens[index + 2 : index + 3]] == ["WHERE"]:
+        return None  # a clause of the call before it
     close = end = closing(tokens, index + 1)
     while True:
         words = [token.word for token in tokens[end + 1 : end + 4]]

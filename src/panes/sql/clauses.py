@@ -62,12 +62,14 @@ def cut_select(tokens: Tokens) -> Clauses:
     keywords: dict[str, Token] = {}
     bodies: dict[str, Tokens] = {}
     last = -1
+    spark_only = False
     for (word, index), (_, end) in zip(starts, [*starts[1:], ("", len(tokens))], strict=True):
         if word in FOREIGN:
             continue
+        spark_only = spark_only or (word == "SELECT" and word in keywords)
+        if spark_only and word != "EMIT":
+            continue  # the second SELECT of a set operation: Spark's
         if word in keywords:
-            if foreign:
-                break  # the second SELECT of a set operation: Spark's
             raise PanesError("parse-error", f"{word} stands twice in one SELECT", tokens[index].span)
         if word in CLAUSES:
             if CLAUSES.index(word) < last:
@@ -83,7 +85,7 @@ def cut_select(tokens: Tokens) -> Clauses:
         if not bodies[word]:
             raise PanesError("parse-error", f"nothing follows {word}", tokens[index].span)
     items = bodies.get("SELECT", ())
-    if items and items[0].word in ("DISTINCT", "ALL") and len(items) > 1 and not items[1].text == ",":
+    if items and items[0].word in ("DISTINCT", "ALL") and len(items) > 1 and items[1].text != ",":
         if items[0].word == "DISTINCT":
             foreign.insert(0, ("DISTINCT", items[0].span))
         items = items[1:]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
@@ -138,14 +137,11 @@ def _columns(tokens: tuple[Token, ...], span: Span) -> tuple[tuple[ColumnDef, ..
 
 def _column(item: tuple[Token, ...]) -> ColumnDef:
     name, rest = item[0], item[1:]
+    while len(rest) > 1 and (rest[-2].word == "COMMENT" or (rest[-2].word, rest[-1].word) == ("NOT", "NULL")):
+        rest = rest[:-2]
     if not name.is_name or not rest:
         raise PanesError("parse-error", "a column is a name and a type", span_of(item), STREAM_USAGE)
-    words = [token.word for token in rest]
-    if "COMMENT" in words:
-        rest = rest[: words.index("COMMENT")]
-    if words[-2:] == ["NOT", "NULL"]:
-        rest = rest[:-2]
-    return ColumnDef(name.name, parse_type(rest) if rest else "", span_of(item))
+    return ColumnDef(name.name, parse_type(rest), span_of(item))
 
 
 def parse_type(tokens: Sequence[Token]) -> str:
@@ -164,20 +160,34 @@ def parse_type(tokens: Sequence[Token]) -> str:
         raise PanesError("parse-error", "this is not a Spark type", span_of(tokens)) from error
     if len(trees) != 1 or not isinstance(trees[0], exp.DataType):
         raise PanesError("parse-error", "this is not a Spark type", span_of(tokens))
-    return simple_type("".join(f" {token.text}" for token in tokens))
+    return simple_type(tokens)
 
 
+PUNCTUATION = ("(", ")", "<", ">", ",", ":")
+DECIMALS = ("decimal", "dec", "numeric")
 _ALIASES = {
     "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float", "dec": "decimal",
     "numeric": "decimal", "timestamp_ltz": "timestamp",
 }  # fmt: skip
 
 
-def simple_type(text: str) -> str:
-    """A type in the spelling of `simpleString`."""
-    text = re.sub(r"\s*([(),<>:])\s*", r"\1", " ".join(text.split())).lower()
-    text = re.sub(r"[a-z_]+", lambda word: _ALIASES.get(word[0], word[0]), text)
-    return "decimal(10,0)" if text == "decimal" else text
+def simple_type(tokens: Sequence[Token]) -> str:
+    """A type in the spelling of `simpleString`; the names of a struct's fields stay as they are."""
+    text, open_ = "", [""]
+    for index, token in enumerate(tokens):
+        before, after = (tokens[i].text if 0 <= i < len(tokens) else "" for i in (index - 1, index + 1))
+        word = _ALIASES.get(token.text.lower(), token.text.lower())
+        if token.text in "(<":
+            open_.append(before.lower())
+        elif token.text in ")>":
+            word = ",0)" if open_.pop() in DECIMALS and tokens[index - 2].text == "(" else word
+        elif open_[-1] == "struct" and before in "<,":
+            word = token.text + ("" if after == ":" else ":")
+        elif word == "decimal" and after != "(":
+            word = "decimal(10,0)"
+        glued = token.text in PUNCTUATION or before in PUNCTUATION or text.endswith(":")
+        text += word if glued or not text else f" {word}"
+    return text
 
 
 def _watermark(item: tuple[Token, ...]) -> Watermark:
@@ -215,14 +225,16 @@ def _with(cursor: Cursor, usage: str) -> dict[str, str]:
     if not cursor.accept("WITH"):
         return {}
     options: dict[str, str] = {}
+    names: set[str] = set()
     for item in split(cursor.group(usage), TokenType.COMMA):
         equals = [index for index, token in enumerate(item) if token.text == "="]
         if len(equals) != 1 or equals[0] == 0 or len(item) != equals[0] + 2:
             span = span_of(item) if item else cursor.tokens[0].span
             raise PanesError("parse-error", "an option is written name = 'value'", span, usage)
         name = "".join(token.raw[0].text for token in item[: equals[0]])
-        if name.lower() in (known.lower() for known in options):
+        if name.lower() in names:
             raise PanesError("stream-options", f"the option {name} stands twice", span_of(item))
+        names.add(name.lower())
         options[name] = item[-1].raw[0].text
     return options
 

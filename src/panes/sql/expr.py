@@ -67,6 +67,8 @@ class Expr:
             found = [self.tree] if isinstance(self.tree, exp.Column) else []
         else:
             found = list(self.tree.find_all(exp.Column))
+        if isinstance(self.tree, exp.Alias | exp.Aliases):
+            raise PanesError("parse-error", "an expression has a name only in the SELECT list", self.span)
         refs = {ref.first: ref for ref in map(_column_ref, found) if ref is not None}
         return tuple(refs[first] for first in sorted(refs))
 
@@ -85,9 +87,9 @@ class Expr:
 
     @property
     def unsigned(self) -> int | None:
-        """The value, if the expression is an unsigned integer literal."""
+        """The value, if the expression is an unsigned integer literal of at most 19 digits, as 64 bits hold."""
         match self.tokens:
-            case (Token(kind=TokenType.NUMBER, text=text),) if text.isdecimal() and text.isascii():
+            case (Token(kind=TokenType.NUMBER, text=text),) if text.isdecimal() and text.isascii() and len(text) < 20:
                 return int(text)
         return None
 
@@ -203,10 +205,16 @@ def parse_tree(tokens: Sequence[Token]) -> exp.Expr:
 def indexed(tokens: Sequence[Token]) -> list[RawToken]:
     """sqlglot's tokens, with token indices for positions."""
     return [
-        RawToken(raw.token_type, raw.text, 1, index, index, index)
+        RawToken(_kind(raw, tokens[index + 1 : index + 2]), raw.text, 1, index, index, index)
         for index, token in enumerate(tokens)
         for raw in token.raw
     ]
+
+
+def _kind(raw: RawToken, after: Sequence[Token]) -> TokenType:
+    """`window(ts, '1 day')` is Spark's function: sqlglot 30 takes it for a WINDOW clause after GROUP BY."""
+    is_call = raw.token_type == TokenType.WINDOW and bool(after) and after[0].text == "("
+    return TokenType.VAR if is_call else raw.token_type
 
 
 def syntax_error(tokens: Sequence[Token], error: ParseError) -> PanesError:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from panes.errors import PanesError
 from panes.sql.calls import find_call
 from panes.sql.clauses import Clauses, Tokens
-from panes.sql.over import parse_window_spec
+from panes.sql.over import names_window, parse_window_spec
 from panes.sql.tokens import Token, TokenType, closing, mark, span_of, split
 from panes.sql.windows import is_window
 
@@ -78,6 +78,6 @@ def _named_length(tokens: Tokens, index: int) -> int:
     after = tokens[index + 1 : index + 4]
     if after and after[0].is_name and after[0].text != "(":
         return 2
-    if len(after) == 3 and after[0].text == "(" and after[1].is_name and after[2].text == ")":
+    if len(after) == 3 and after[0].text == "(" and names_window(after[1]) and after[2].text == ")":
         return 4
     return 0

@@ -95,11 +95,16 @@ def over_length(tokens: Sequence[Token], start: int) -> int:
     return 2 if tokens[start + 1].is_name else 0
 
 
+def names_window(token: Token) -> bool:
+    """Whether the only token of an OVER is a name; `OVER (PARTITION BY)` is unfinished."""
+    return token.is_name and token.word not in ("PARTITION BY", "ORDER BY", "WHEN")
+
+
 def parse_over(tokens: Sequence[Token]) -> Over:
     """`OVER w`, `OVER (w)` or `OVER (…)`."""
     span = span_of(tokens)
     inside = tokens[1:] if tokens[1].text != "(" else tokens[2:-1]
-    if len(inside) == 1 and inside[0].is_name:
+    if len(inside) == 1 and names_window(inside[0]):
         return Over(name=inside[0].name, span=span)
     return parse_window_spec(inside, span)
 

@@ -42,7 +42,7 @@ def normalise(call: Call, functions: Functions) -> Call:
     function = functions.over.get(call.name)
     if function is None:
         if call.name not in functions.aggregates:
-            close = suggestion(call.name, [*functions.over, *functions.aggregates])
+            close = suggestion(call.name, [*functions.over, *functions.aggregates, *functions.stateful.names()])
             raise PanesError("unknown-function", f"{call.name} is not an OVER function", call.span, close)
         return aggregates.normalise(call, functions)
     check_arguments(call, function.signature)

@@ -20,7 +20,7 @@ from panes.sql.ddl import parse_create, parse_describe, parse_drop, parse_show
 from panes.sql.expr import indexed, syntax_error
 from panes.sql.named_windows import write_out_windows
 from panes.sql.placeholders import ColPlaceholderAllocator
-from panes.sql.placement import check_placement
+from panes.sql.placement import check_placement, refuse_mistyped_windows
 from panes.sql.select import Context, build_select, first_construct, is_spark_only
 from panes.sql.stateful import is_stateful
 from panes.sql.statements import (
@@ -45,6 +45,7 @@ Result = TypeVar("Result")
 _PLACEHOLDER = re.compile(r"col_\d+", re.IGNORECASE)
 _DEEP = 12_000  # frames; a level of parentheses takes about twenty of sqlglot's
 _RECURSION = threading.Lock()
+MOST_CTES = 1_000
 
 
 def parse(sql: str, functions: Functions | None = None, reserved: Iterable[str] = ()) -> list[Statement]:
@@ -135,6 +136,8 @@ def _explain(tokens: tuple[Token, ...], context: Context) -> Explain:
         rest, format_ = rest[2:], words[rest[1].word]
     if not rest:
         raise PanesError("parse-error", "EXPLAIN what?", tokens[0].span, "EXPLAIN [FORMAT JSON] SELECT …")
+    if rest[0].word == "EXPLAIN":
+        raise PanesError("unsupported-clause", "EXPLAIN stands twice", rest[0].span)
     statement = _statement(rest, context)
     if not isinstance(statement, SelectStmt | SparkStmt | InsertInto):
         raise PanesError("unsupported-clause", "EXPLAIN takes a query or INSERT INTO", rest[0].span)
@@ -157,16 +160,17 @@ def _view_query(tokens: tuple[Token, ...], span: Span, context: Context) -> tupl
 
 def parse_query(tokens: tuple[Token, ...], context: Context) -> Query:
     """`[WITH …] SELECT …`, also in parentheses."""
-    while tokens and tokens[0].text == "(" and closing(tokens, 0) == len(tokens) - 1:
+    while tokens[0].text == "(" and closing(tokens, 0) == len(tokens) - 1:
+        if len(tokens) == 2:
+            raise PanesError("parse-error", "a query is missing here", span_of(tokens))
         tokens = tokens[1:-1]
-    if not tokens:
-        raise PanesError("parse-error", "a query is missing here")
     ctes: tuple[Cte, ...] = ()
     if tokens[0].word == "WITH":
         ctes, tokens = _ctes(tokens, context)
     if tokens[0].word != "SELECT":
         return _spark_query(tokens, ctes, context)
     clauses = write_out_windows(cut_select(tokens))
+    refuse_mistyped_windows(clauses)
     construct = first_construct(clauses, context.functions)
     if construct is not None:
         check_placement(clauses, context.functions)
@@ -174,6 +178,7 @@ def parse_query(tokens: tuple[Token, ...], context: Context) -> Query:
         return _spark_query(tokens, ctes, context)
     source = _relation(clauses.source, context) if clauses.source else None
     if source is not None:
+        check_placement(clauses, context.functions)
         return build_select(clauses, source, ctes, context, span_of(tokens))
     if construct is not None:
         hint = "FROM takes one stream, view or sub-query."
@@ -185,6 +190,7 @@ def parse_query(tokens: tuple[Token, ...], context: Context) -> Query:
 
 def _ctes(tokens: tuple[Token, ...], context: Context) -> tuple[tuple[Cte, ...], tuple[Token, ...]]:
     ctes: list[Cte] = []
+    names: set[str] = set()
     index = 1
     while True:
         words = [token.word for token in tokens[index : index + 2]]
@@ -200,8 +206,11 @@ def _ctes(tokens: tuple[Token, ...], context: Context) -> tuple[tuple[Cte, ...],
             raise PanesError("parse-error", f"{name.name} has no query", name.span)
         query = parse_query(tokens[index + 3 : end], context)
         _refuse_emit(query, "WITH")
-        if any(cte.name.lower() == name.name.lower() for cte in ctes):
+        if name.name.lower() in names:
             raise PanesError("duplicate-name", f"WITH names {name.name} twice", name.span)
+        names.add(name.name.lower())
+        if len(names) > MOST_CTES:
+            raise PanesError("parse-error", f"WITH names more than {MOST_CTES} queries", name.span)
         ctes.append(Cte(name.name, query, name.span))
         index = end + 1
         if index < len(tokens) and tokens[index].text == ",":

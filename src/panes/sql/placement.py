@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from panes.errors import PanesError
+from difflib import get_close_matches
+
+from panes.errors import PanesError, suggestion
 from panes.functions import Functions
 from panes.sql.aggregates import is_aggregate
 from panes.sql.bounds import refuse_bounds
@@ -10,7 +12,7 @@ from panes.sql.calls import calls_in, find_call
 from panes.sql.clauses import Clauses, Tokens
 from panes.sql.stateful import is_stateful
 from panes.sql.tokens import span_of
-from panes.sql.windows import is_window
+from panes.sql.windows import USAGE, is_window
 
 
 def check_placement(clauses: Clauses, functions: Functions) -> None:
@@ -34,6 +36,20 @@ def check_placement(clauses: Clauses, functions: Functions) -> None:
         _refuse_aggregates_in_stateful(part, functions)
 
 
+SPARK_WINDOWS = ("session_window", "window")
+
+
+def refuse_mistyped_windows(clauses: Clauses) -> None:
+    """Refuse `GROUP BY tumblingwindw(…)` here: Spark would only say that it knows no such function."""
+    for item in clauses.group_by:
+        place = find_call(item, 0)
+        if place is None or is_window(place.name) or place.name in SPARK_WINDOWS:
+            continue
+        if get_close_matches(place.name, USAGE, n=1, cutoff=0.85):
+            at = span_of(item[place.start : place.end + 1])
+            raise PanesError("unknown-function", f"there is no window {place.name}", at, suggestion(place.name, USAGE))
+
+
 def is_window_item(item: Tokens) -> bool:
     """Whether an item of GROUP BY is a window and nothing else."""
     place = find_call(item, 0)
@@ -41,9 +57,11 @@ def is_window_item(item: Tokens) -> bool:
 
 
 def _refuse_aggregates_in_stateful(tokens: Tokens, functions: Functions) -> None:
+    checked = -1
     for place in calls_in(tokens):
-        if not is_stateful(tokens, place, functions):
+        if place.end <= checked or not is_stateful(tokens, place, functions):
             continue
+        checked = place.end  # calls inside were looked at with this one
         inside = tokens[place.start + 1 : place.end + 1]
         for inner in calls_in(inside):
             if is_aggregate(inner, functions):

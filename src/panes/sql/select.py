@@ -49,10 +49,13 @@ HINTS = {
     "an aggregate without a window": "Add GROUP BY with a window, for example tumblingwindow('ss', 10).",
     "HAVING": "HAVING filters the groups of a window: use WHERE or QUALIFY.",
 }
+GROUPINGS = ("ROLLUP", "CUBE", "GROUPING SETS")
 JOIN_HINT = "FROM takes one stream, view or sub-query: put this into a sub-query or a view without windows."
 
 
 def foreign_hint(clause: str) -> str:
+    if clause in GROUPINGS:
+        return "Group by the window and plain keys, and make the coarser totals from the result."
     return HINTS.get(clause, HINTS["LIMIT"] if clause in ("OFFSET", "FETCH") else JOIN_HINT)
 
 
@@ -107,6 +110,9 @@ def foreign_clause(clauses: Clauses, functions: Functions) -> tuple[str, Span] |
         for index, token in enumerate(part):
             if token.text == "*" and _is_star_argument(part, index):
                 return "* as an argument", token.span
+    for item in clauses.group_by:
+        if item[0].word in GROUPINGS:
+            return item[0].word, item[0].span
     windows = [item for item in clauses.group_by if is_window_item(item)]
     if clauses.group_by and not windows and not _windows_elsewhere(clauses):
         return "GROUP BY", clauses.keywords["GROUP BY"].span
@@ -223,6 +229,8 @@ def _field(tokens: Tokens, written: Tokens) -> SelectField | Star:
         raise PanesError("unsupported-clause", "several names for one output", whole.span)
     if isinstance(tree, exp.Alias):
         position = tree.args["alias"].meta["start"]
+        if tokens[position] not in written:
+            raise PanesError("parse-error", "a call cannot be the name of an output", tokens[position].span)
         end = position - 1 if tokens[position - 1].word == "AS" else position
         return SelectField(Expr(tokens[:end]), tokens[position].name, True)
     refs = whole.columns
@@ -242,6 +250,6 @@ def _star(tokens: Tokens) -> Star | None:
         return Star(qualifier, (), span_of(tokens))
     if rest[1].word in ("EXCEPT", "EXCLUDE") and len(rest) > 3 and rest[2].text == "(":
         excluded = split(rest[3:-1], TokenType.COMMA)
-        if all(excluded) and closing(rest, 2) == len(rest) - 1:
+        if excluded and all(excluded) and closing(rest, 2) == len(rest) - 1:
             return Star(qualifier, tuple(Expr(part) for part in excluded), span_of(tokens))
     raise PanesError("parse-error", "after * only EXCEPT (columns) can follow", span_of(tokens))

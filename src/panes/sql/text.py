@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from panes.sql.tokens import Token, TokenType
+from panes.sql.tokens import STRINGS, Token, TokenType
 
 # After these words a parenthesis opens a group; after any other name it opens the arguments of a call.
 BEFORE_GROUP = frozenset(
@@ -65,7 +65,7 @@ def text_of(tokens: Sequence[Token]) -> str:
     >>> text_of(tokenize(Source("coalesce( a,-1 )+b [ 0 ]  in(1,2)")))
     'coalesce(a, -1) + b[0] in (1, 2)'
     """
-    return _joined(tokens, [token.text for token in tokens])
+    return _joined(tokens, [_plain(token) for token in tokens])
 
 
 def key_of(tokens: Sequence[Token]) -> str:
@@ -76,7 +76,12 @@ def key_of(tokens: Sequence[Token]) -> str:
 def _folded(token: Token) -> str:
     if token.kind == TokenType.IDENTIFIER and token.name.isidentifier():
         return token.name.lower()
-    return token.text if token.quoted and token.kind != TokenType.IDENTIFIER else token.text.lower()
+    return token.text if token.kind in STRINGS else _plain(token).lower()
+
+
+def _plain(token: Token) -> str:
+    """`PARTITION   BY` with one space."""
+    return token.text if token.quoted else " ".join(token.text.split())
 
 
 def _joined(tokens: Sequence[Token], texts: Sequence[str]) -> str:
@@ -92,18 +97,22 @@ def _spaced(tokens: Sequence[Token], index: int) -> bool:
     before, after = tokens[index - 1], tokens[index]
     if before.kind == after.kind == TokenType.STRING and before.span.end == after.span.start:
         return False  # 'it''s'
+    if before.text == after.text == ">" and before.span.end == after.span.start:
+        return False  # the shift a >> 1
     if before.text in TIGHT_AFTER:
         return False
     if after.text == ".":
         return not ends_operand(before)
     if after.text in TIGHT_BEFORE:
         return False
+    if after.text == "(" and before.word == "FILTER":
+        return index > 1 and (tokens[index - 2].text == ")" or tokens[index - 2].word == "NULLS")
     if after.text == "(":
         return not before.is_name or before.word in BEFORE_GROUP
     if after.text == "[":
         return not ends_operand(before)
     if _is_unary(tokens, index - 1):
-        return after.text in UNARY
+        return not (after.is_name or ends_operand(after))
     return True
 
 
@@ -117,8 +126,4 @@ def ends_operand(token: Token) -> bool:
         return True
     if token.is_name:
         return token.word not in NO_OPERAND
-    return token.text[:1].isdigit() or token.kind in (
-        TokenType.STRING,
-        TokenType.RAW_STRING,
-        TokenType.HEX_STRING,
-    )
+    return token.text[:1].isdigit() or token.kind in STRINGS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,11 +21,14 @@ SPARK = Spark()
 
 OPENING = {TokenType.L_PAREN: ")", TokenType.L_BRACKET: "]", TokenType.L_BRACE: "}"}
 CLOSING = {TokenType.R_PAREN: ")", TokenType.R_BRACKET: "]", TokenType.R_BRACE: "}"}
+DEEPEST = 250  # brackets in brackets; sqlglot takes about twenty frames for each
+_OPENINGS = re.compile(r"['\"`]|/\*")
+STRINGS = frozenset((TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.NATIONAL_STRING))
 
 
 @dataclass(frozen=True, eq=False)
 class Token:
-    """One token: `text` is verbatim, `raw` is what sqlglot made of it (`10L` is one token of ours, three of sqlglot's)."""
+    """One token: `text` is verbatim, `raw` is what sqlglot made of it (three tokens of `10L`)."""
 
     kind: TokenType
     text: str
@@ -38,7 +42,7 @@ class Token:
 
     @property
     def quoted(self) -> bool:
-        return self.text[:1] in "`'\""
+        return self.kind == TokenType.IDENTIFIER or self.kind in STRINGS
 
     @property
     def name(self) -> str:
@@ -48,7 +52,8 @@ class Token:
     @cached_property
     def is_name(self) -> bool:
         """Whether the token can name a column, a stream or a function (Spark reserves no word)."""
-        return self.kind == TokenType.IDENTIFIER or self.text[:1].isalpha() or self.text[:1] == "_"
+        plain = self.kind not in STRINGS and (self.text[:1].isalpha() or self.text[:1] == "_")
+        return plain or self.kind == TokenType.IDENTIFIER
 
 
 def tokenize(source: Source) -> tuple[Token, ...]:
@@ -57,45 +62,66 @@ def tokenize(source: Source) -> tuple[Token, ...]:
     >>> [token.text for token in tokenize(Source("sum(a) -- all\\n / 10L"))]
     ['sum', '(', 'a', ')', '/', '10L']
     """
-    tokens: list[Token] = []
-    offset: int | None = 0
-    while offset is not None:
-        found, offset = _scan(source, offset)
-        tokens += found
-    return tuple(tokens)
-
-
-# After these words at the start of a statement sqlglot takes the rest for one string: it is scanned again.
-COMMANDS = frozenset((TokenType.COMMAND, TokenType.EXECUTE, TokenType.FETCH, TokenType.RENAME, TokenType.SHOW))
-
-
-def _scan(source: Source, offset: int) -> tuple[list[Token], int | None]:
-    """Tokens from an offset on, and where to go on scanning."""
     try:
-        raws = SPARK.tokenize(source.text[offset:])
+        raws = _scan(source.text)
     except TokenError as error:
-        start = offset + (getattr(error, "start", None) or 0)
         raise PanesError(
             "parse-error",
             "the text ends inside a quote or a comment, or has a character that SQL does not know",
-            Span(source, start, min(len(source.text), start + 1)),
+            Span(source, _unclosed(source), len(source.text)),
             "Close every ', \" and ` and every /* comment.",
         ) from error
     groups: list[list[RawToken]] = []
     for raw in raws:
         if groups and raw.start <= groups[-1][0].end:
             groups[-1].append(raw)
+        else:
+            groups.append([raw])
+    return tuple(_token(source, group) for group in groups)
+
+
+# After these words at the start of a statement sqlglot takes the rest of it for one string.
+COMMANDS = frozenset((TokenType.COMMAND, TokenType.EXECUTE, TokenType.FETCH, TokenType.RENAME, TokenType.SHOW))
+
+
+def _scan(text: str, lead: str = "") -> list[RawToken]:
+    """sqlglot's tokens; a `lead` before the text makes its first word an ordinary one."""
+    found: list[RawToken] = []
+    for raw in SPARK.tokenize(lead + text)[len(lead) :]:
+        if raw.token_type == TokenType.STRING and _is_command(found, lead):
+            start, end = found[-1].end + 1, raw.end + 1 - len(lead)
+            found += [_moved(one, start) for one in _scan(text[start:end], ",")]
+        else:
+            found.append(_moved(raw, -len(lead)) if lead else raw)
+    return found
+
+
+def _is_command(found: Sequence[RawToken], lead: str) -> bool:
+    """Whether the last token is a command word at the start of a statement."""
+    if not found or found[-1].token_type not in COMMANDS:
+        return False
+    return not lead if len(found) == 1 else found[-2].token_type in (TokenType.SEMICOLON, TokenType.BEGIN)
+
+
+def _moved(raw: RawToken, by: int) -> RawToken:
+    return RawToken(raw.token_type, raw.text, raw.line, raw.col, raw.start + by, raw.end + by)
+
+
+def _unclosed(source: Source) -> int:
+    """Where the quote or comment opens that nothing closes: the text before it is fine, and no longer part of it is."""
+    openings = [one.start() for one in _OPENINGS.finditer(source.text)]
+    for start in reversed(openings[-50:]):
+        try:
+            SPARK.tokenize(source.text[:start])
+        except TokenError:
             continue
-        starts_statement = not groups or groups[-1][0].token_type in (TokenType.SEMICOLON, TokenType.BEGIN)
-        groups.append([raw])
-        if starts_statement and raw.token_type in COMMANDS:
-            return [_token(source, offset, group) for group in groups], offset + raw.end + 1
-    return [_token(source, offset, group) for group in groups], None
+        return start
+    return 0
 
 
-def _token(source: Source, offset: int, group: list[RawToken]) -> Token:
+def _token(source: Source, group: list[RawToken]) -> Token:
     first = group[0]
-    span = Span(source, offset + first.start, offset + first.end + 1)
+    span = Span(source, first.start, first.end + 1)
     return Token(first.token_type, span.text, span, tuple(group))
 
 
@@ -125,11 +151,14 @@ def span_of(tokens: Sequence[Token]) -> Span:
 
 
 def check_brackets(tokens: Sequence[Token]) -> None:
-    """Refuse a text whose brackets do not pair up."""
+    """Refuse a text whose brackets do not pair up, or nest too deeply."""
     open_: list[Token] = []
     for token in tokens:
         if token.kind in OPENING:
             open_.append(token)
+            if len(open_) > DEEPEST:
+                hint = "Take parts of it into views, or name them with WITH."
+                raise PanesError("parse-error", f"brackets are nested more than {DEEPEST} deep", token.span, hint)
         elif token.kind in CLOSING:
             if not open_ or OPENING[open_[-1].kind] != CLOSING[token.kind]:
                 raise PanesError("parse-error", f"nothing opens this {token.text}", token.span)

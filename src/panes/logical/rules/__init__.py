@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from panes.logical.height import check_height
 from panes.logical.plan import Plan
 from panes.logical.rules.hand_to_spark import hand_to_spark
 from panes.logical.rules.merge_filters import merge_filters
@@ -27,4 +28,5 @@ def optimise(plan: Plan) -> Plan:
     """The plan after all rules."""
     for rule in RULES:
         plan = rule(plan)
+    check_height(plan)
     return plan

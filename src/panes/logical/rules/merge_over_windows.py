@@ -1,20 +1,22 @@
-"""OverWindow nodes with equal PARTITION BY and ORDER BY become one: sorted and kept once."""
+"""OverWindow nodes with equal PARTITION BY and ORDER BY become one; those that look ahead come last."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from panes.logical.plan import OverWindow, Plan, children, with_children
+from panes.logical.traits import looks_ahead
 
 
 def merge_over_windows(plan: Plan) -> Plan:
     """In a chain of OverWindow nodes, those with equal partitions and order join the lowest of them.
 
-    None of a chain reads another's column, unless the chain says so; then the node stays where it is.
+    None of a chain reads another's column, unless the chain says so; then the node stays where it is. After a node that
+    looks ahead rows have no time, so it goes to the top.
     """
     if isinstance(plan, OverWindow):
         chain, source = _chain(plan)
-        return _stack(_merged(chain), merge_over_windows(source))
+        return _stack(_looking_ahead_last(_merged(chain)), merge_over_windows(source))
     new = tuple(merge_over_windows(child) for child in children(plan))
     return with_children(plan, new)
 
@@ -44,6 +46,13 @@ def _merged(chain: list[OverWindow]) -> list[OverWindow]:
             merged.append(node)
         made |= {one.name: place for one in node.calls}
     return merged
+
+
+def _looking_ahead_last(chain: list[OverWindow]) -> list[OverWindow]:
+    made = {one.name for node in chain for one in node.calls}
+    if any(node.top_n is not None or _reads(node) & made for node in chain):
+        return chain
+    return sorted(chain, key=lambda node: any(looks_ahead(one.call) for one in node.calls))
 
 
 def _reads(node: OverWindow) -> set[str]:

@@ -71,9 +71,9 @@ def _source(plan: DataSource, needed: Names | None) -> Plan:
 
 
 def _order(input_: Plan) -> Names:
-    """What order-sensitive operators and windows read besides their expressions: the time, and the key for ties."""
+    """What operators with state read besides their expressions: the time, the key, the sequence of a changelog."""
     known = traits(input_)
-    return frozenset([*known.key, *([known.time] if known.time is not None else [])])
+    return frozenset([*known.key, *(name for name in (known.time, known.sequence) if name is not None)])
 
 
 def _plus(needed: Names | None, *more: Names) -> Names | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from panes.logical.plan import Filter, OverWindow, Plan, Project, bottom_up
 from panes.sql.calls import calls_in
 from panes.sql.expr import Expr
@@ -23,12 +25,15 @@ NON_DETERMINISTIC = frozenset(
 )
 
 
-def is_deterministic(expr: Expr) -> bool:
-    return not any(place.name in NON_DETERMINISTIC for place in calls_in(expr.tokens))
+def may_move(predicate: Expr) -> bool:
+    """Whether a predicate means the same elsewhere; a lambda's parameter might catch the name of a column there."""
+    if any(place.name in NON_DETERMINISTIC for place in calls_in(predicate.tokens)):
+        return False
+    return predicate.tree.find(exp.Lambda) is None
 
 
 def push_filters_below_project(plan: Plan) -> Plan:
-    """A filter on columns that a projection only renames moves below it: `WHERE rn <= 3` meets the window it is about."""
+    """A filter on columns that a projection only renames moves below it: `WHERE rn <= 3` meets its window."""
     return bottom_up(plan, _below_project)
 
 
@@ -41,7 +46,7 @@ def _below_project(plan: Plan) -> Plan:
                 for field in fields
                 if field.expr.column is not None and names.count(field.name.lower()) == 1
             }
-            pushed = tuple(p for p in predicates if is_deterministic(p) and set(p.column_names) <= columns.keys())
+            pushed = tuple(p for p in predicates if may_move(p) and set(p.column_names) <= columns.keys())
             if not pushed:
                 return plan
             below = Filter(source, tuple(predicate.substitute(columns) for predicate in pushed))
@@ -61,9 +66,7 @@ def _below_over(plan: Plan) -> Plan:
     match plan:
         case Filter(input=OverWindow(partition_by=partition_by) as over, predicates=predicates):
             keys = {expr.column.lower() for expr in partition_by if expr.column is not None}
-            pushed = tuple(
-                p for p in predicates if p.column_names and is_deterministic(p) and set(p.column_names) <= keys
-            )
+            pushed = tuple(p for p in predicates if p.column_names and may_move(p) and set(p.column_names) <= keys)
             if not pushed:
                 return plan
             below = _below_over(Filter(over.input, pushed))

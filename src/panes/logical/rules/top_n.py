@@ -43,7 +43,7 @@ def upper_limit(predicate: Expr) -> TopN | None:
             column, number = tree.expression, tree.this
         case _:
             return None
-    if len(column.parts) != 1 or not isinstance(number, exp.Literal) or not number.is_int:
+    if len(column.parts) != 1 or not isinstance(number, exp.Literal) or not number.is_int or len(number.name) > 19:
         return None
     limit = int(number.name) - isinstance(tree, exp.LT | exp.GT)
     return TopN(column.name.lower(), max(limit, 0))

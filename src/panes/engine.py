@@ -1,0 +1,165 @@
+"""The façade: streams in, DataFrame out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from panes.catalog import Catalog, Column, Stream
+from panes.compile import Compiled, compile_query
+from panes.declare import declare
+from panes.errors import PanesError
+from panes.functions import Functions
+from panes.functions.stateful import StatefulFunction
+from panes.script import Step, steps
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from panes.spark.runner import Report
+
+
+class Engine:
+    """SQL windows over Spark DataFrames.
+
+    `spark` is the session to run in; without one, an embedded local Spark is started when first needed. `shards` is the
+    number of shards of keyed operators, by default the session's number of shuffle partitions.
+    """
+
+    def __init__(self, spark: SparkSession | None = None, *, shards: int | None = None) -> None:
+        self._spark = spark
+        self._shards = shards
+        self.frames: dict[str, DataFrame] = {}
+        self.catalog = Catalog(tables=self._table, analyze=self._analyze)
+        self.functions = Functions()
+        if spark is not None:
+            from panes.spark.session import prepare
+
+            prepare(spark)
+
+    @property
+    def spark(self) -> SparkSession:
+        if self._spark is None:
+            from panes.spark.session import embedded
+
+            self._spark = embedded()
+        return self._spark
+
+    def stream(
+        self,
+        name: str,
+        df: DataFrame,
+        *,
+        time: str | None = None,
+        watermark: str | None = None,
+        key: Sequence[str] = (),
+        changelog: bool = False,
+        sequence: str | None = None,
+        state_ttl: str | None = None,
+        heartbeat: str | None = None,
+        on_inconsistency: str = "fail",
+    ) -> Stream:
+        """Register a DataFrame, streaming or batch, under a name for SQL."""
+        for field in df.schema.fields:
+            if "spark.watermarkDelayMs" in field.metadata:
+                hint = "Leave withWatermark out and say watermark='…' here."
+                raise PanesError(
+                    "watermark-already-set", f"the column {field.name} of {name} has a watermark", None, hint
+                )
+        stream = declare(
+            name,
+            [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields],
+            streaming=df.isStreaming,
+            time=time,
+            watermark=watermark,
+            key=key,
+            changelog=changelog,
+            sequence=sequence,
+            state_ttl=state_ttl,
+            heartbeat=heartbeat,
+            on_inconsistency=on_inconsistency,
+        )
+        self.catalog.streams.put(stream)
+        self.frames[name.lower()] = df
+        return stream
+
+    def register(self, function: StatefulFunction) -> None:
+        """Add a stateful function of your own."""
+        self.functions.stateful.register_function(function)
+
+    def sql(self, query: str) -> DataFrame:
+        """The result of a query as a DataFrame."""
+        from panes.spark.build import Builder
+
+        compiled = self.compile(query)
+        return Builder(self.spark, self.frames, self.shards).build(compiled.physical)
+
+    def explain(self, query: str, format: str = "text") -> str:
+        """The logical and the physical plan of a query, as a table or as JSON."""
+        if format not in ("text", "json"):
+            raise ValueError(f"format is 'text' or 'json', not {format!r}")
+        compiled = self.compile(query)
+        return compiled.explain() if format == "text" else compiled.explain_json()
+
+    def run(
+        self,
+        script: str,
+        *,
+        checkpoint: str | Path | None = None,
+        once: bool = False,
+        flush: bool = False,
+        show: Callable[[Step], None] = lambda step: None,
+        report: Callable[[Report], None] = lambda report: None,
+        name: str = "",
+    ) -> None:
+        """Run a script: declarations take effect at once, each INSERT runs as a query of its own until it ends.
+
+        `checkpoint` is the folder for the state of all INSERTs (without one, a temporary folder); `once` ends when the
+        input that is there has been read; `flush` ends the input then: everything that is open comes out, and the
+        checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each micro-batch.
+        """
+        from panes.spark import runner
+
+        folder = Path(checkpoint) if checkpoint is not None else runner.temporary_checkpoint()
+        inserts: list[Compiled] = []
+        for step in steps(script, self.catalog, self.functions, name):
+            if isinstance(step, Compiled) and step.physical.sink is not None:
+                inserts.append(step)
+            show(step)
+        folders = [folder / f"{number}-{one.physical.sink}" for number, one in enumerate(inserts, 1)]
+        for at in folders:
+            runner.check_seal(at)
+        running = [
+            runner.start(one, self.catalog, self.frames, self.spark, self.shards, at, once or flush)
+            for one, at in zip(inserts, folders, strict=True)
+        ]
+        runner.wait(running, report)
+        if flush:
+            ending = [
+                runner.end_input(was, one, self.catalog, self.frames, self.spark, self.shards)
+                for was, one in zip(running, inserts, strict=True)
+            ]
+            runner.wait(ending, report)
+            for one in ending:
+                runner.seal(one)
+
+    @property
+    def shards(self) -> int:
+        return self._shards or int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+    def compile(self, query: str) -> Compiled:
+        """A query in all its stages: statement, logical plan, physical plan."""
+        return compile_query(query, self.catalog, self.functions)
+
+    def _table(self, name: str) -> Stream | None:
+        """A table that only Spark knows, as a batch input."""
+        if self._spark is None or not self._spark.catalog.tableExists(name):
+            return None
+        df = self._spark.table(name)
+        self.frames.setdefault(name.lower(), df)
+        columns = tuple(Column(field.name, field.dataType.simpleString()) for field in df.schema.fields)
+        return Stream(name, columns, streaming=df.isStreaming)
+
+    def _analyze(self, sql: str) -> tuple[Column, ...] | None:
+        return None

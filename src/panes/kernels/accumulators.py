@@ -1,0 +1,203 @@
+"""Accumulators: for each aggregate how rows are folded, how partial results merge, and what comes out.
+
+The texts `fold`, `merge` and `evaluate` are DuckDB's: `$x`, `$y` are arguments, `$w` the condition, `$s` the state,
+`$o` a row's place in the stream's order. `finish` is Spark's (`$v` is the value), so that types, overflow and rounding
+are Spark's own. To add an aggregate, add a row to `panes.functions.aggregates.AGGREGATES` and an entry here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ARGUMENTS = "xyzuvw"
+INTEGRAL = frozenset(("tinyint", "smallint", "int", "bigint"))
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """`value_type` is the Spark type of what `evaluate` gives; `counts` restricts the rows that are folded."""
+
+    fold: str
+    merge: str
+    evaluate: str
+    value_type: str
+    finish: str
+    counts: str | None = None
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Decimal:
+    precision: int
+    scale: int
+
+
+def decimal(type_: str) -> Decimal | None:
+    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_)
+    return Decimal(int(found[1]), int(found[2])) if found else None
+
+
+def argument_cast(function: str, type_: str) -> str | None:
+    """The Spark type an argument is cast to before it is folded: sums and averages of numbers are of a few types."""
+    if function not in ("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "median", "percentile"):
+        return None
+    if function == "sum" or function == "avg":
+        if type_ in INTEGRAL:
+            return "bigint"
+        if decimal(type_) is not None:
+            return None
+    return "double"
+
+
+def accumulator(
+    function: str, types: Sequence[str], distinct: bool = False, ignore_nulls: bool = False, constant: str = ""
+) -> Accumulator | None:
+    """The accumulator of an aggregate over arguments of these Spark types; None if it has none here."""
+    x = types[0] if types else ""
+    if distinct:
+        return _distinct(function, x) if len(types) == 1 else None
+    match function:
+        case "count":
+            given = " AND ".join(f"${name} IS NOT NULL" for name, _ in zip(ARGUMENTS, types, strict=False))
+            return Accumulator("count(*) $w", "sum($s)::BIGINT", "coalesce($s, 0)", "bigint", "$v", given or None)
+        case "sum":
+            return _sum(x)
+        case "avg":
+            return _avg(x)
+        case "min" | "max":
+            return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", x, "$v")
+        case "bool_and" | "bool_or":
+            return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", "boolean", "$v")
+        case "stddev_samp" | "stddev_pop" | "var_samp" | "var_pop":
+            return _variance(function)
+        case "first" | "any_value" | "last" | "last_row":
+            pick = "max" if function.startswith("last") else "min"
+            counts = "$x IS NOT NULL" if ignore_nulls else None
+            return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", x, "$v", counts, ordered=True)
+        case "min_by" | "max_by":
+            return _by("DESC" if function == "min_by" else "ASC", x)
+        case "collect_list":
+            return Accumulator(
+                "list({'o': $o, 'v': $x}) $w",
+                "flatten(list($s))",
+                "list_transform(list_sort(coalesce($s, [])), lambda e: e.v)",
+                f"array<{x}>",
+                "$v",
+                "$x IS NOT NULL",
+                ordered=True,
+            )
+        case "collect_set":
+            return _set("list_sort(coalesce($s, []))", f"array<{x}>", "$v")
+        case "approx_count_distinct":
+            return _approximate_count()
+        case "median":
+            return _percentile("0.5", "double")
+        case "percentile" if len(types) == 2:
+            return _percentile(constant, types[1])
+    return None
+
+
+def _sum(x: str) -> Accumulator:
+    exact = decimal(x)
+    if exact is not None:
+        result = f"decimal({min(38, exact.precision + 10)},{exact.scale})"
+        return Accumulator("sum($x) $w", "sum($s)", "$s", f"decimal(38,{exact.scale})", f"CAST($v AS {result})")
+    if x in INTEGRAL:
+        return Accumulator(
+            "(sum($x) $w)::DECIMAL(38, 0)",
+            "sum($s)::DECIMAL(38, 0)",
+            "$s",
+            "decimal(38,0)",
+            "CAST($v AS BIGINT)",
+        )
+    return Accumulator("sum($x) $w", "sum($s)", "$s", "double", "$v")
+
+
+def _avg(x: str) -> Accumulator:
+    exact = decimal(x)
+    total = "::DECIMAL(38, 0)" if x in INTEGRAL else ""
+    fold = f"{{'total': (sum($x) $w){total}, 'n': count($x) $w}}"
+    merge = f"{{'total': sum($s.total){total}, 'n': sum($s.n)::BIGINT}}"
+    if exact is None:
+        return Accumulator(fold, merge, "$s.total::DOUBLE / nullif($s.n, 0)", "double", "$v")
+    wide = f"decimal({min(38, exact.precision + 10)},{exact.scale})"
+    result = f"decimal({min(38, exact.precision + 4)},{min(38, exact.scale + 4)})"
+    finish = f"CAST(CAST($v.total AS {wide}) / nullif(CAST($v.n AS DECIMAL(20, 0)), 0) AS {result})"
+    return Accumulator(fold, merge, "$s", f"struct<total:decimal(38,{exact.scale}),n:bigint>", finish)
+
+
+def _variance(function: str) -> Accumulator:
+    """Count, mean and sum of squared distances from the mean: merged pairwise, never a sum of squares."""
+    fold = (
+        "{'n': (count($x) $w)::DOUBLE, 'mean': coalesce(avg($x) $w, 0), "
+        "'m2': coalesce((var_pop($x) $w) * (count($x) $w), 0)}"
+    )
+    pair = (
+        "{'n': p.n + q.n, 'mean': p.mean + (q.mean - p.mean) * q.n / (p.n + q.n), "
+        "'m2': p.m2 + q.m2 + (q.mean - p.mean) * (q.mean - p.mean) * p.n * q.n / (p.n + q.n)}"
+    )
+    merge = f"list_reduce(list($s), lambda p, q: CASE WHEN p.n + q.n = 0 THEN p ELSE {pair} END)"
+    least, by = (1, "$s.n - 1") if function.endswith("samp") else (0, "$s.n")
+    value = f"CASE WHEN $s.n > {least} THEN $s.m2 / ({by}) END"
+    return Accumulator(fold, merge, f"sqrt({value})" if function.startswith("std") else value, "double", "$v")
+
+
+def _by(direction: str, x: str) -> Accumulator:
+    """The value beside the least or greatest `$y`; of equals the last in the stream's order, as in Spark's own fold."""
+    return Accumulator(
+        f"last({{'y': $y, 'o': $o, 'v': $x}} ORDER BY $y {direction}, $o) $w",
+        f"last($s ORDER BY $s.y {direction}, $s.o) FILTER (WHERE $s IS NOT NULL)",
+        "$s.v",
+        x,
+        "$v",
+        "$y IS NOT NULL",
+        ordered=True,
+    )
+
+
+def _set(evaluate: str, type_: str, finish: str) -> Accumulator:
+    return Accumulator(
+        "list(DISTINCT $x) $w", "list_distinct(flatten(list($s)))", evaluate, type_, finish, "$x IS NOT NULL"
+    )
+
+
+def _distinct(function: str, x: str) -> Accumulator | None:
+    """A set of values per group, whatever the function."""
+    match function:
+        case "count":
+            return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v")
+        case "sum":
+            whole = "::DECIMAL(38, 0)" if x in INTEGRAL else ""
+            return _set(f"list_sum($s){whole}", _sum(x).value_type, _sum(x).finish)
+        case "avg" if decimal(x) is None:
+            return _set("list_avg($s)", "double", "$v")
+        case "avg":
+            return _set("{'total': list_sum($s), 'n': len($s)::BIGINT}", _avg(x).value_type, _avg(x).finish)
+    return None
+
+
+SMALLEST = 4096  # hashes kept: the error is about 1 / sqrt(4096) = 1.6 %, Spark's default is 5 %
+
+
+def _approximate_count() -> Accumulator:
+    """The k smallest hashes of the values tell their density; `$x` is a 64-bit hash."""
+    spread = f"(($s[{SMALLEST}]::DOUBLE + 9223372036854775808.0) / 18446744073709551616.0)"
+    return Accumulator(
+        f"list_slice(list_sort(list(DISTINCT $x) $w), 1, {SMALLEST})",
+        f"list_slice(list_sort(list_distinct(flatten(list($s)))), 1, {SMALLEST})",
+        f"CASE WHEN $s IS NULL THEN 0 WHEN len($s) < {SMALLEST} THEN len($s) "
+        f"ELSE round({SMALLEST - 1} / {spread}) END::BIGINT",
+        "bigint",
+        "$v",
+        "$x IS NOT NULL",
+    )
+
+
+def _percentile(percentage: str, type_: str) -> Accumulator:
+    result = "array<double>" if type_.startswith("array") else "double"
+    return Accumulator(
+        "list($x) $w", "flatten(list($s))", f"list_aggregate($s, 'quantile_cont', {percentage})", result, "$v",
+        "$x IS NOT NULL",
+    )  # fmt: skip

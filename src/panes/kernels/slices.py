@@ -1,0 +1,185 @@
+"""Tumbling and hopping windows: a row is folded once, into the slice between two consecutive window edges.
+
+    hop    |----|----|----|        size 10, hop 4: edges at 0, 2, 4, 6, 8, 10, …
+    slices |-|--|-|--|-|--|        (4k and 4k + 10 mod 4)
+
+A window is the merge of its slices. With size = hop a slice is the window.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from panes.kernels.duck import query, quoted
+from panes.kernels.grouped import COUNT, Grouping
+from panes.kernels.kernel import Chunk, Clock, State, Step
+
+SLICE, START, END = "slice", "window_start", "window_end"
+FOREVER = 2**63 - 1
+
+Times = npt.NDArray[np.int64]
+
+
+def slice_starts(times: Times, size: int, hop: int) -> Times:
+    """The start of each time's slice; floor, also before 1970.
+
+    >>> slice_starts(np.array([-1, 0, 1, 2, 5, 9]), 10, 4)
+    array([-2,  0,  0,  2,  4,  8])
+    """
+    base: Times = np.floor_divide(times, hop) * hop
+    cut = size % hop
+    return np.where(times - base >= cut, base + cut, base) if cut else base
+
+
+def in_some_window(slices: Times, size: int, hop: int) -> npt.NDArray[np.bool_]:
+    """Whether a slice lies in any window: with hop > size there are gaps."""
+    inside: npt.NDArray[np.bool_] = slices - np.floor_divide(slices, hop) * hop < size
+    return inside
+
+
+@dataclass(frozen=True)
+class SliceWindows:
+    """The kernel of tumbling (size = hop) and hopping windows; lengths and times are microseconds."""
+
+    size: int
+    hop: int
+    time: str
+    keys: tuple[str, ...]
+    grouping: Grouping  # by SLICE and the keys
+    late: bool = True
+
+    def pack(self, rows: pa.Table) -> pa.Table:
+        """Rows folded by slice and key; rows in no window are left out."""
+        times = rows[self.time].cast(pa.int64()).to_numpy()
+        starts = slice_starts(times, self.size, self.hop)
+        rows = rows.append_column(SLICE, pa.array(starts))
+        if self.hop > self.size:
+            rows = rows.filter(pa.array(in_some_window(starts, self.size, self.hop)))
+        return self.grouping.fold(rows)
+
+    def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+        """Close what the watermark has passed, take the batch in, and at the end of input close the rest."""
+        closed = state.facts.get("closed")
+        watermark = clock.watermark
+        chunks = state.chunks
+        out: list[pa.Table] = []
+        late = 0
+        if self.late and watermark is not None:
+            out += self._due(chunks, closed, watermark)
+            closed = watermark if closed is None else max(closed, watermark)
+        if batch is not None and batch.num_rows:
+            if self.late:
+                batch, late = self._without_late(batch, closed)
+            chunks = self._add(chunks, batch, closed)
+        if not self.late and watermark is not None:
+            out += self._due(chunks, closed, watermark)
+            closed = watermark if closed is None else max(closed, watermark)
+        if clock.flush:
+            out += self._due(chunks, closed, FOREVER)
+            chunks, closed = (), closed
+        chunks = self._without_passed(chunks, closed)
+        rows = pa.concat_tables(out) if out else None
+        facts = {**state.facts, "closed": closed}
+        return Step(State(chunks, facts), rows, self._counters(chunks, rows, late), self._wake(chunks, closed))
+
+    def _last_end(self, slices: Times) -> Times:
+        """The end of the last window that a slice is in."""
+        ends: Times = np.floor_divide(slices, self.hop) * self.hop + self.size
+        return ends
+
+    def _without_late(self, batch: pa.Table, closed: int | None) -> tuple[pa.Table, int]:
+        if closed is None:
+            return batch, 0
+        open_ = self._last_end(batch[SLICE].to_numpy()) > closed
+        if open_.all():
+            return batch, 0
+        late = int(pc.sum(batch[COUNT].filter(pa.array(~open_))).as_py())
+        return batch.filter(pa.array(open_)), late
+
+    def _add(self, chunks: tuple[Chunk, ...], batch: pa.Table, closed: int | None) -> tuple[Chunk, ...]:
+        """A new chunk for the batch; older ones that are not much bigger are merged into it, so that few remain."""
+        if not batch.num_rows:
+            return chunks
+        parts = [batch]
+        rows = batch.num_rows
+        kept = list(chunks)
+        while kept and kept[-1].rows <= 2 * rows:
+            part = self._open(kept.pop().load(), closed)
+            rows += part.num_rows
+            parts.append(part)
+        merged = self.grouping.merge(parts) if len(parts) > 1 else self.grouping.merge([batch, batch.slice(0, 0)])
+        return (*kept, new_chunk(merged, SLICE)) if merged.num_rows else tuple(kept)
+
+    def _open(self, part: pa.Table, closed: int | None) -> pa.Table:
+        return part if closed is None else part.filter(pa.array(self._last_end(part[SLICE].to_numpy()) > closed))
+
+    def _due(self, chunks: Iterable[Chunk], closed: int | None, watermark: int) -> list[pa.Table]:
+        """The windows that end in (closed, watermark], evaluated."""
+        touched = [c for c in chunks if self._first_end(c.low) <= watermark]
+        if not touched or (closed is not None and closed >= watermark):
+            return []
+        merged = self.grouping.merge([chunk.load() for chunk in touched])
+        due = self._windows(merged[SLICE].to_numpy(), closed, watermark)
+        if not due.num_rows:
+            return []
+        names = [quoted(name) for name in self.keys]
+        parts = [fold.merge_sql() for fold in self.grouping.folds]
+        sql = (
+            f"SELECT {START} AS {SLICE}, {', '.join([*names, *parts, f'sum({COUNT})::BIGINT AS {COUNT}'])} "
+            f"FROM parts JOIN due ON {SLICE} >= {START} AND {SLICE} < {START} + {self.size} "
+            f"GROUP BY {', '.join([START, *names])}"
+        )
+        groups = query(sql, parts=merged, due=due)
+        values = self.grouping.evaluate(groups)
+        starts = values[SLICE]
+        ends = pc.add(starts, pa.scalar(self.size, pa.int64()))
+        return [values.drop_columns([SLICE]).append_column(START, starts).append_column(END, ends)]
+
+    def _first_end(self, slice_: int) -> int:
+        """The end of the first window that a slice is in."""
+        first = -((self.size - 1 - slice_) // self.hop) * self.hop if self.size != self.hop else slice_
+        return first + self.size
+
+    def _windows(self, slices: Times, closed: int | None, watermark: int) -> pa.Table:
+        """The starts of the windows that hold any of these slices and end in (closed, watermark]."""
+        slices = np.unique(slices)
+        bases = np.floor_divide(slices, self.hop) * self.hop
+        shifts = np.arange(0, max(1, -(-self.size // self.hop))) * self.hop
+        starts = np.unique((bases[:, None] - shifts[None, :]).ravel()) if len(slices) else slices
+        ends = starts + self.size
+        wanted = ends <= watermark if closed is None else (ends > closed) & (ends <= watermark)
+        return pa.table({START: starts[wanted]})
+
+    def _without_passed(self, chunks: tuple[Chunk, ...], closed: int | None) -> tuple[Chunk, ...]:
+        if closed is None:
+            return chunks
+        return tuple(chunk for chunk in chunks if int(self._last_end(np.array([chunk.high]))[0]) > closed)
+
+    def _wake(self, chunks: tuple[Chunk, ...], closed: int | None) -> int | None:
+        """The earliest end of an open window."""
+        if not chunks:
+            return None
+        first = min(self._first_end(chunk.low) for chunk in chunks)
+        if closed is not None and first <= closed:
+            first += ((closed - first) // self.hop + 1) * self.hop
+        return first
+
+    def _counters(self, chunks: tuple[Chunk, ...], rows: pa.Table | None, late: int) -> dict[str, int]:
+        return {
+            "late_rows": late,
+            "rows_out": rows.num_rows if rows is not None else 0,
+            "groups": sum(chunk.rows for chunk in chunks),
+        }
+
+
+def new_chunk(table: pa.Table, by: str) -> Chunk:
+    """A chunk of a table, with what it covers in the column `by`."""
+    ends = pc.min_max(table[by]).as_py()
+    return Chunk(uuid.uuid4().hex, table.num_rows, ends["min"], ends["max"], lambda: table)

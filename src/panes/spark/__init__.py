@@ -1,0 +1,1 @@
+"""Decision → DataFrame: the only room that knows Spark's side of a plan. It has no logic of its own."""

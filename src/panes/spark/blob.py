@@ -1,0 +1,25 @@
+"""Arrow tables as bytes: what travels between pack, shard and unpack, and what state is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def from_bytes(blob: bytes) -> pa.Table:
+    with pa.ipc.open_stream(blob) as reader:
+        return reader.read_all()
+
+
+def concat(blobs: Sequence[bytes]) -> pa.Table | None:
+    """All tables as one."""
+    tables = [from_bytes(blob) for blob in blobs]
+    return pa.concat_tables(tables, promote_options="permissive") if tables else None

@@ -1,0 +1,99 @@
+"""Physical plan → DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from pyspark.sql import DataFrame, SparkSession
+
+from panes.errors import PanesError
+from panes.physical import plan as physical
+from panes.spark.pack import CONTROL, KEEP, WATERMARK
+from panes.spark.windows import window
+
+
+@dataclass(frozen=True)
+class Builder:
+    """What a plan is built with: the session, the DataFrame of each stream by lower-case name, and the shard count."""
+
+    spark: SparkSession
+    sources: Mapping[str, DataFrame]
+    shards: int
+    control: DataFrame | None = None  # a stream that has a row when the input has ended
+
+    def build(self, plan: physical.Plan) -> DataFrame:
+        """The DataFrame of a plan's result."""
+        match plan:
+            case physical.DataSink(input=input_):
+                return self.build(input_)
+            case physical.DataSource(stream=stream, columns=columns):
+                return self.sources[stream.lower()].select(*(quoted(name) for name in columns))
+            case physical.SparkQuery(sql=sql, inputs=inputs):
+                for name, child in inputs:
+                    self.build(child).createOrReplaceTempView(quoted(name))
+                return self.spark.sql(sql)
+            case physical.Filter(input=input_, predicates=predicates, changelog=False):
+                return self.build(input_).where(" AND ".join(f"({predicate})" for predicate in predicates))
+            case physical.Project(input=input_, fields=fields, changelog=False):
+                return self.build(input_).selectExpr(*(f"{one.sql} AS {quoted(one.name)}" for one in fields))
+            case physical.Window():
+                return window(plan, self.before(plan.input), self)
+            case physical.Watermark(input=input_):
+                return self.build(input_)
+            case physical.StatefulFunction():
+                raise not_executable("stateful functions")
+            case physical.OverWindow():
+                raise not_executable("OVER windows")
+            case physical.Filter() | physical.Project():
+                raise not_executable("changelogs")
+            case _:
+                assert_never(plan)
+
+    def before(self, plan: physical.Plan) -> DataFrame:
+        """The rows below a stateful operator. A row that WHERE removes still moves the watermark: it is only marked."""
+        match plan:
+            case physical.DataSource(streaming=True) if self.control is not None:
+                rows = self.build(plan).selectExpr("*", f"false AS {CONTROL}")
+                ended = self.control.selectExpr(f"true AS {CONTROL}")
+                both = rows.unionByName(ended, allowMissingColumns=True)
+                return both.selectExpr("*", f"NOT {CONTROL} AS {KEEP}")
+            case physical.Watermark(input=input_, time=time, delay=delay):
+                return self.before(input_).selectExpr("*", f"{shifted(quoted(time), delay)} AS {WATERMARK}")
+            case physical.Filter(input=input_, predicates=predicates, changelog=False):
+                below = self.before(input_)
+                kept = [KEEP] if KEEP in below.columns else []
+                condition = " AND ".join([*kept, *(f"({guarded(predicate, below)})" for predicate in predicates)])
+                others = [quoted(name) for name in below.columns if name != KEEP]
+                return below.selectExpr(*others, f"coalesce({condition}, false) AS {KEEP}")
+            case physical.Project(input=input_, fields=fields, changelog=False):
+                below = self.before(input_)
+                carried = [name for name in (KEEP, WATERMARK, CONTROL) if name in below.columns]
+                outputs = [f"{guarded(one.sql, below)} AS {quoted(one.name)}" for one in fields]
+                return below.selectExpr(*outputs, *carried)
+            case _:
+                return self.build(plan)
+
+
+def guarded(sql: str, below: DataFrame) -> str:
+    """An expression that is not evaluated for rows that WHERE removed: `a / b` after `WHERE b <> 0` must not fail."""
+    return f"CASE WHEN {KEEP} THEN {sql} END" if KEEP in below.columns else sql
+
+
+def shifted(time: str, delay: int = 0) -> str:
+    """A copy of the time, less the delay, for Spark's watermark, which begins in 1970.
+
+    Year 1 becomes 1970, and NULL moves nothing.
+    """
+    moved = f"timestamp_micros(unix_micros(CAST({time} AS TIMESTAMP)) + {62_135_596_800_000_000 - delay})"
+    return f"coalesce({moved}, timestamp_micros(0))"
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def not_executable(what: str) -> PanesError:
+    hint = "EXPLAIN shows how it will run; tumbling, hopping and session windows with aggregates run today."
+    return PanesError("not-executable", f"this version cannot run {what} yet", None, hint)

@@ -1,0 +1,69 @@
+"""A stateful operator on Spark: pack → shuffle → kernel → unpack, in every micro-batch or once over a batch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, functions
+
+from panes.kernels.kernel import Clock, Kernel, State
+from panes.spark.blob import concat, to_bytes
+from panes.spark.pack import PACKED, WATERMARK, Pack
+from panes.spark.processor import COUNTERS, OUTPUT, ShardProcessor
+from panes.spark.shards import shard_ids
+from panes.spark.unpack import Unpack
+
+GAUGES = ("groups", "state_bytes")
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A kernel and what surrounds it; `outputs` are names and Spark types, `identity` tells it from other queries."""
+
+    kernel: Kernel
+    shards: int
+    outputs: tuple[tuple[str, str], ...]
+    times: tuple[tuple[str, str | None], ...]
+    identity: str
+
+
+def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
+    """The operator over pre-projected rows."""
+    shards = shard_ids(operator.shards)
+    schema = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in operator.outputs)).schema
+    unpack = Unpack(tuple(name for name, _ in operator.outputs), operator.times)
+    pack = Pack(operator.kernel, shards)
+    if not rows.isStreaming:
+        done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(whole(operator.kernel), OUTPUT)
+        return done.mapInArrow(unpack, schema)
+    packed = rows.withWatermark(WATERMARK, "0 seconds").mapInArrow(pack, PACKED)
+    processor = ShardProcessor(operator.kernel, fingerprint(operator, spark))
+    done = packed.groupBy("shard").transformWithState(processor, OUTPUT, "Append", "EventTime")
+    observed = done.observe("panes", *(functions.sum(name).alias(name) for name in COUNTERS))
+    return observed.mapInArrow(unpack, schema)
+
+
+def whole(kernel: Kernel) -> Callable[[pa.Table], pa.Table]:
+    """The operator over a batch: all rows of a shard at once, then the flush."""
+
+    def run_shard(packed: pa.Table) -> pa.Table:
+        batch = concat([blob for blob in packed["blob"].to_pylist() if blob is not None])
+        rows = kernel.step(State(), batch, Clock(None, flush=True)).rows
+        blob = to_bytes(rows) if rows is not None and rows.num_rows else None
+        zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
+        return pa.table([pa.array([blob], pa.binary()), *zeros], names=["blob", *COUNTERS])
+
+    return run_shard
+
+
+def fingerprint(operator: Operator, spark: SparkSession) -> dict[str, str]:
+    """What a checkpoint must agree on with the query that restarts on it."""
+    return {
+        "query": hashlib.sha256(operator.identity.encode()).hexdigest()[:16],
+        "shards": str(operator.shards),
+        "time zone": spark.conf.get("spark.sql.session.timeZone") or "",
+        "ANSI mode": spark.conf.get("spark.sql.ansi.enabled") or "",
+    }

@@ -1,0 +1,95 @@
+"""Before the shuffle: rows of a source partition become one Arrow blob per shard, reduced by the operator's kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from panes.kernels.kernel import Kernel
+from panes.spark.blob import to_bytes
+
+# Columns of the pre-projection.
+TIME, KEEP, SHARD, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_shard", "panes_watermark", "panes_control"
+# Columns that pack adds: a row's micro-batch and its place in the source.
+BATCH, PLACE = "panes_batch", "panes_place"
+
+PACKED = "shard int, rows_in bigint, null_time_rows bigint, flush boolean, blob binary"
+ARROW_PACKED = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("rows_in", pa.int64()),
+        ("null_time_rows", pa.int64()),
+        ("flush", pa.bool_()),
+        ("blob", pa.binary()),
+    ]
+)
+MOST_ROWS = 1_000_000  # packed at once
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The function that runs in `mapInArrow`. `shards` are the shard ids; rows carry an index into them."""
+
+    kernel: Kernel
+    shards: tuple[int, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        partition = context.partitionId() if context is not None else 0
+        number = int((context.getLocalProperty("streaming.sql.batchId") if context is not None else None) or 0)
+        if partition == 0:
+            yield _packed([(shard, 0, 0, False, None) for shard in self.shards])  # greet every shard
+        position = 0
+        for table in _tables(batches):
+            yield from self._pack(table, number, (partition << 40) + position)
+            position += table.num_rows
+
+    def _pack(self, table: pa.Table, number: int, position: int) -> Iterator[pa.RecordBatch]:
+        total = table.num_rows
+        if CONTROL in table.column_names and pc.any(table[CONTROL]).as_py():
+            yield _packed([(shard, 0, 0, True, None) for shard in self.shards])
+            total -= pc.sum(table[CONTROL]).as_py()
+        table = table.append_column(PLACE, pa.array(np.arange(position, position + table.num_rows)))
+        table = table.append_column(BATCH, pa.repeat(pa.scalar(number, pa.int64()), table.num_rows))
+        if KEEP in table.column_names:
+            table = table.filter(table[KEEP])
+        timed = table.filter(pc.is_valid(table[TIME]))
+        nulls = table.num_rows - timed.num_rows
+        counted = [(self.shards[0], total, nulls, False, None)]
+        yield _packed([*counted, *self._blobs(timed)])
+
+    def _blobs(self, table: pa.Table) -> Iterator[tuple[int, int, int, bool, bytes | None]]:
+        if not table.num_rows:
+            return
+        indices = table[SHARD].to_numpy()
+        for index, shard in enumerate(self.shards):
+            part = table.filter(pa.array(indices == index)) if len(self.shards) > 1 else table
+            if part.num_rows:
+                yield shard, 0, 0, False, to_bytes(self.kernel.pack(part.drop_columns([SHARD])))
+
+
+def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches gathered into tables that are worth a kernel call."""
+    gathered: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            gathered.append(batch)
+            rows += batch.num_rows
+        if rows >= MOST_ROWS:
+            yield pa.Table.from_batches(gathered)
+            gathered, rows = [], 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)
+
+
+def _packed(rows: list[tuple[int, int, int, bool, bytes | None]]) -> pa.RecordBatch:
+    columns: list[pa.Array] = [
+        pa.array(list(column), field.type) for column, field in zip(zip(*rows, strict=True), ARROW_PACKED, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_PACKED)

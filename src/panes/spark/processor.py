@@ -1,0 +1,195 @@
+"""The shell around a kernel inside `transformWithState`: it reads state, calls one kernel, writes state, yields."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from panes.errors import PanesError
+from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
+from panes.spark.blob import concat, from_bytes, to_bytes
+
+FORMAT = 1
+SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 1 is 1970
+
+COUNTERS = ("rows_in", "rows_out", "late_rows", "null_time_rows", "groups", "state_bytes", "kernel_us")
+OUTPUT = "blob binary, " + ", ".join(f"{name} bigint" for name in COUNTERS)
+
+CACHE_BYTES = 256 << 20
+
+
+class ChunkCache:
+    """Chunks this worker has seen, by their random ids: a stale one is never asked for. Bounded, oldest out first."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._tables: OrderedDict[str, pa.Table] = OrderedDict()
+
+    def get(self, id_: str) -> pa.Table | None:
+        table = self._tables.get(id_)
+        if table is not None:
+            self._tables.move_to_end(id_)
+        return table
+
+    def put(self, id_: str, table: pa.Table) -> None:
+        if id_ not in self._tables:
+            self._size += table.nbytes
+        self._tables[id_] = table
+        while self._size > self._most and len(self._tables) > 1:
+            self._size -= self._tables.popitem(last=False)[1].nbytes
+
+
+CACHE = ChunkCache(CACHE_BYTES)
+
+
+@dataclass(frozen=True)
+class Directory:
+    """The small part of a shard's state: what its chunks are, and whose they are."""
+
+    fingerprint: dict[str, str]
+    chunks: tuple[dict[str, Any], ...] = ()
+    facts: dict[str, Any] | None = None
+    sealed: bool = False
+
+    def encode(self) -> bytes:
+        return json.dumps({"format": FORMAT, **self.__dict__}).encode()
+
+    @staticmethod
+    def decode(blob: bytes) -> Directory:
+        found = json.loads(blob)
+        if found.pop("format") != FORMAT:
+            raise PanesError("state-mismatch", "the checkpoint was written by another version of Panes")
+        return Directory(**{**found, "chunks": tuple(found["chunks"])})
+
+
+class ShardProcessor(StatefulProcessor):
+    """One shard's operator."""
+
+    def __init__(self, kernel: Kernel, fingerprint: dict[str, str]) -> None:
+        self.kernel = kernel
+        self.fingerprint = fingerprint
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.directory = handle.getValueState("directory", "v binary")
+        self.chunks = handle.getMapState("chunks", "id string", "v binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
+        packed = list(rows)
+        batch = concat([bytes(row.blob) for row in packed if row.blob is not None])
+        clock = Clock(watermark(timerValues), any(row.flush for row in packed))
+        counted = {
+            "rows_in": sum(row.rows_in for row in packed),
+            "null_time_rows": sum(row.null_time_rows for row in packed),
+        }
+        yield from self._step(batch, clock, counted)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
+        yield from self._step(None, Clock(watermark(timerValues)), {})
+
+    def close(self) -> None:
+        pass
+
+    def _step(self, batch: pa.Table | None, clock: Clock, counted: dict[str, int]) -> Iterator[Row]:
+        old = self._read()
+        began = time.perf_counter()
+        step = self.kernel.step(self._state(old), batch, clock)
+        spent = int((time.perf_counter() - began) * 1e6)
+        written = self._write(old, step, clock.flush)
+        self._set_timer(step.wake)
+        counters = dict.fromkeys(COUNTERS, 0) | counted | {"state_bytes": written, "kernel_us": spent}
+        counters |= step.counters
+        blob = to_bytes(step.rows) if step.rows is not None and step.rows.num_rows else None
+        yield Row(blob=blob, **{name: int(counters[name]) for name in COUNTERS})
+
+    def _read(self) -> Directory:
+        found = self.directory.get()
+        if found is None:
+            return Directory(self.fingerprint)
+        directory = Directory.decode(bytes(found[0]))
+        check_fingerprint(directory.fingerprint, self.fingerprint)
+        if directory.sealed:
+            raise PanesError("stream-ended", "this checkpoint was flushed: its stream has ended")
+        return directory
+
+    def _state(self, directory: Directory) -> State:
+        chunks = [
+            Chunk(one["id"], one["rows"], one["low"], one["high"], partial(load, self.chunks, one["id"]))
+            for one in directory.chunks
+        ]
+        return State(tuple(chunks), directory.facts or {})
+
+    def _write(self, old: Directory, step: Step, sealed: bool) -> int:
+        """Write the chunks that are new, drop those that are gone, and say so in the directory."""
+        known = {one["id"]: one for one in old.chunks}
+        described: list[dict[str, Any]] = []
+        for chunk in step.state.chunks:
+            entry = known.pop(chunk.id, None)
+            if entry is None:
+                table = chunk.load()
+                blob = to_bytes(table)
+                self.chunks.updateValue((chunk.id,), (blob,))
+                CACHE.put(chunk.id, table)
+                entry = {"id": chunk.id, "rows": chunk.rows, "low": chunk.low, "high": chunk.high, "bytes": len(blob)}
+            described.append(entry)
+        for gone in known:
+            self.chunks.removeKey((gone,))
+        size = sum(int(entry["bytes"]) for entry in described)
+        new = Directory(self.fingerprint, tuple(described), dict(step.state.facts), sealed)
+        if new != old or not old.facts:
+            self.directory.update((new.encode(),))
+        return size
+
+    def _set_timer(self, wake: int | None) -> None:
+        """One timer: it fires when the watermark, in whole milliseconds, has reached `wake`."""
+        wanted = None if wake is None else -(-wake // 1000) + SHIFT_MS - 1
+        for timer in list(self.handle.listTimers()):
+            if timer == wanted:
+                return
+            self.handle.deleteTimer(timer)
+        if wanted is not None:
+            self.handle.registerTimer(wanted)
+
+
+def load(chunks: MapState, id_: str) -> pa.Table:
+    """A chunk, from the cache or the state store."""
+    table = CACHE.get(id_)
+    if table is None:
+        found = chunks.getValue((id_,))
+        if found is None:
+            raise PanesError("state-mismatch", f"the chunk {id_} is missing from the checkpoint")
+        table = from_bytes(bytes(found[0]))
+        CACHE.put(id_, table)
+    return table
+
+
+def watermark(values: TimerValues) -> int | None:
+    """The watermark in microseconds; None before the first row."""
+    shifted = values.getCurrentWatermarkInMs()
+    return None if shifted <= 0 else (shifted - SHIFT_MS) * 1000
+
+
+def check_fingerprint(old: dict[str, str], new: dict[str, str]) -> None:
+    """Refuse a checkpoint of another query or of other settings, and say what differs."""
+    differing = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    if differing:
+        changes = "; ".join(f"{name} was {old.get(name)}, now {new.get(name)}" for name in differing)
+        hint = "Go back to the old query and settings, or start with a new checkpoint."
+        raise PanesError("state-mismatch", f"the checkpoint belongs to another query: {changes}", None, hint)

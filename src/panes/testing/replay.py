@@ -1,0 +1,194 @@
+"""`replay`: a query over scripted micro-batches, on real Structured Streaming."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from panes.engine import Engine
+from panes.spark.runner import counters_of
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A scripted stream: rows in schema order, one inner list per micro-batch. Times without a zone are UTC."""
+
+    schema: str
+    batches: Sequence[Sequence[Sequence[Any]]] = ()
+    time: str | None = None
+    watermark: str | None = None
+    key: Sequence[str] = ()
+    changelog: bool = False
+    sequence: str | None = None
+    state_ttl: str | None = None
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came out. `batches` has one list per scripted micro-batch, and one for the flush if there was one."""
+
+    batches: list[list[Row]]
+    progress: list[Any] = field(repr=False)
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for batch in self.batches for row in batch]
+
+    @property
+    def table(self) -> list[Row]:
+        """The multiset that the output adds up to."""
+        return self.rows
+
+    def counter(self, name: str) -> int:
+        """The sum of a counter over all progress reports."""
+        return sum(counters_of(progress).get(name, 0) for progress in self.progress)
+
+
+def replay(
+    sql: str,
+    *,
+    flush: bool = True,
+    restart_after: Sequence[int] = (),
+    shards: int | None = None,
+    spark: SparkSession | None = None,
+    setup: Callable[[Engine], None] | None = None,
+    **streams: Stream,
+) -> Replay:
+    """Run a query over scripted micro-batches, each with the no-data micro-batches that it causes.
+
+    `flush=False` leaves the end of the input out; `restart_after=[1]` stops and restarts from the checkpoint after
+    micro-batch 1; `setup` is called with every engine before the query is compiled.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="panes-replay-"))
+    try:
+        return _Run(sql, streams, folder, spark, shards, setup).run(flush, frozenset(restart_after))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class _Run:
+    sql: str
+    streams: Mapping[str, Stream]
+    folder: Path
+    spark: SparkSession | None
+    shards: int | None
+    setup: Callable[[Engine], None] | None
+    outputs: dict[int, list[Row]] = field(default_factory=dict)
+    progress: list[Any] = field(default_factory=list)
+
+    def run(self, flush: bool, restarts: frozenset[int]) -> Replay:
+        count = max((len(stream.batches) for stream in self.streams.values()), default=0)
+        control = self.folder / "control"
+        for name in ("control", *self.streams):
+            (self.folder / name).mkdir()
+        batches: list[list[Row]] = []
+        query = self._start()
+        try:
+            for number in range(count):
+                for name, stream in self.streams.items():
+                    if number < len(stream.batches):
+                        _write(self.folder / name, number, stream.batches[number], self.fields[name])
+                batches.append(self._output(query))
+                if number in restarts:
+                    self._stop(query)
+                    query = self._start()
+            if flush:
+                _publish(control / "ended.json", '{"ended": true}')
+                batches.append(self._output(query))
+        finally:
+            self._stop(query)
+        return Replay(batches, self.progress)
+
+    def _start(self) -> StreamingQuery:
+        from panes.spark.build import Builder
+
+        engine = Engine(self.spark, shards=self.shards)
+        session = engine.spark
+        self.fields: dict[str, list[tuple[str, str]]] = {}
+        for name, stream in self.streams.items():
+            schema = f"_change_type string, {stream.schema}" if stream.changelog else stream.schema
+            reader = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+            df = reader.json(str(self.folder / name))
+            self.fields[name] = [(one.name, one.dataType.simpleString()) for one in df.schema.fields]
+            options = {key: value for key, value in vars(stream).items() if key not in ("schema", "batches")}
+            engine.stream(name, df, **options)
+        if self.setup is not None:
+            self.setup(engine)
+        ended = session.readStream.schema("ended boolean").json(str(self.folder / "control"))
+        builder = Builder(session, engine.frames, engine.shards, ended)
+        result = builder.build(engine.compile(self.sql).physical)
+        writer = result.writeStream.foreachBatch(self._collect).outputMode("append")
+        return writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
+
+    def _collect(self, df: DataFrame, batch: int) -> None:
+        self.outputs[batch] = [_plain(row) for row in df.toArrow().to_pylist()]
+
+    def _output(self, query: StreamingQuery) -> list[Row]:
+        """What came out since the last call."""
+        query.processAllAvailable()
+        rows = [row for batch in sorted(self.outputs) for row in self.outputs[batch]]
+        self.outputs.clear()
+        return rows
+
+    def _stop(self, query: StreamingQuery) -> None:
+        seen = {(one.runId, one.batchId) for one in self.progress}
+        self.progress += [one for one in query.recentProgress if (one.runId, one.batchId) not in seen]
+        query.stop()
+
+
+def _write(folder: Path, number: int, rows: Sequence[Sequence[Any]], fields: Sequence[tuple[str, str]]) -> None:
+    lines = []
+    for row in rows:
+        if len(row) != len(fields):
+            raise ValueError(f"a row has {len(row)} values for {len(fields)} columns: {row!r}")
+        values = {name: _encoded(value, type_) for (name, type_), value in zip(fields, row, strict=True)}
+        lines.append(json.dumps({name: value for name, value in values.items() if value is not None}, default=str))
+    _publish(folder / f"{number:06}.json", "\n".join(lines))
+
+
+def _publish(path: Path, text: str) -> None:
+    """A file that Spark's file source sees only when it is complete."""
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_text(text + "\n", encoding="utf-8")
+    hidden.rename(path)
+
+
+def _encoded(value: Any, type_: str) -> Any:
+    """A value as Spark's JSON reader takes it."""
+    if value is None:
+        return None
+    if type_ == "timestamp":
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+    if type_ == "timestamp_ntz":
+        return (datetime.fromisoformat(value) if isinstance(value, str) else value).isoformat()
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return value
+
+
+def _plain(row: Row) -> Row:
+    return {name: _plain_value(value) for name, value in row.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    """Times as naive UTC."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(value, list):
+        return [_plain_value(one) for one in value]
+    if isinstance(value, dict):
+        return _plain(value)
+    return value

@@ -1,0 +1,113 @@
+"""The aggregate rewrite: one placeholder per aggregate, after the stateful calls have theirs."""
+
+import pytest
+
+from panes.errors import PanesError
+from panes.functions.aggregates import SPARK_ONLY
+from panes.sql import parse
+
+
+def select(items, rest=""):
+    (statement,) = parse(f"SELECT {items} FROM t GROUP BY tumblingwindow('ss', 10), k {rest}")
+    return statement
+
+
+def test_equal_aggregates_share_a_placeholder():
+    statement = select("sum(a) / count(*), SUM( A ), k", "HAVING sum(a) > 1")
+    assert [field.expr.sql for field in statement.select_fields] == ["col_1 / col_2", "col_1", "k"]
+    assert statement.having.sql == "col_1 > 1"
+    assert {name: call.sql for name, call in statement.aggregate_mappings.items()} == {
+        "col_1": "sum(a)",
+        "col_2": "count(*)",
+    }
+
+
+def test_the_stateful_rewrite_comes_first():
+    statement = select("last_row(lag(a)), lag(a)")
+    assert [call.sql for call in statement.stateful_mappings.values()] == ["lag(a)"]
+    assert [call.sql for call in statement.aggregate_mappings.values()] == ["last_row(col_1)"]
+    assert [field.expr.sql for field in statement.select_fields] == ["col_2", "col_1"]
+
+
+@pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("mean(a)", "avg(a)"),
+        ("stddev(a)", "stddev_samp(a)"),
+        ("std(a)", "stddev_samp(a)"),
+        ("variance(a)", "var_samp(a)"),
+        ("array_agg(a)", "collect_list(a)"),
+        ("every(a > 0)", "bool_and(a > 0)"),
+        ("some(a > 0)", "bool_or(a > 0)"),
+        ("any(a > 0)", "bool_or(a > 0)"),
+        ("first_value(a)", "first(a)"),
+        ("first(a, true)", "first(a) IGNORE NULLS"),
+        ("first(a, false)", "first(a)"),
+        ("last(a) IGNORE NULLS", "last(a) IGNORE NULLS"),
+        ("last(a) RESPECT NULLS", "last(a)"),
+        ("any_value(a, true)", "any_value(a) IGNORE NULLS"),
+        ("count(DISTINCT a, b)", "count(DISTINCT a, b)"),
+        ("sum(DISTINCT a)", "sum(DISTINCT a)"),
+        ("avg(DISTINCT a)", "avg(DISTINCT a)"),
+        ("sum(a) FILTER (WHERE b > 0)", "sum(a) FILTER (WHERE b > 0)"),
+        ("percentile(a, 0.5)", "percentile(a, 0.5)"),
+        ("percentile(a, array(0.1, 0.9))", "percentile(a, array(0.1, 0.9))"),
+        ("approx_count_distinct(a, 0.01)", "approx_count_distinct(a, 0.01)"),
+        ("min_by(a, b)", "min_by(a, b)"),
+        ("median(a)", "median(a)"),
+    ],
+)
+def test_normal_forms(written, normal):
+    (call,) = select(written).aggregate_mappings.values()
+    assert call.sql == normal
+
+
+@pytest.mark.parametrize(
+    ("written", "rewritten"),
+    [
+        ("CAST(sum(a) AS STRING)", "CAST(col_1 AS STRING)"),
+        ("CASE WHEN sum(a) > 1 THEN sum(a) END", "CASE WHEN col_1 > 1 THEN col_1 END"),
+        ("sum(a) IS NULL", "col_1 IS NULL"),
+        ("max(s).x", "col_1.x"),
+        ("collect_list(a)[0]", "col_1[0]"),
+        ("filter(collect_list(a), x -> x > min(a))", "filter(col_1, x -> x > col_2)"),
+        ("concat_ws(',', collect_list(a))", "concat_ws(',', col_1)"),
+    ],
+)
+def test_every_kind_of_expression(written, rewritten):
+    assert [field.expr.sql for field in select(written).select_fields] == [rewritten]
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "place"),
+    [
+        ("sum()", "function-arguments", "sum()"),
+        ("sum(a, b)", "function-arguments", "sum(a, b)"),
+        ("min_by(a)", "function-arguments", "min_by(a)"),
+        ("min(DISTINCT a)", "function-arguments", "min(DISTINCT a)"),
+        ("collect_list(DISTINCT a)", "function-arguments", "collect_list(DISTINCT a)"),
+        ("sum(a) IGNORE NULLS", "function-arguments", "sum(a) IGNORE NULLS"),
+        ("first(a, true) IGNORE NULLS", "function-arguments", "first(a, true) IGNORE NULLS"),
+        ("first(a, b)", "function-arguments", "b"),
+        ("percentile(a, b)", "function-arguments", "b"),
+        ("count(DISTINCT *)", "function-arguments", "count(DISTINCT *)"),
+        ("count(a, *)", "unsupported-clause", "*"),
+        ("sum(max(a))", "aggregate-in-aggregate", "max(a)"),
+        ("sum(a) FILTER (WHERE max(a) > 1)", "aggregate-in-aggregate", "max(a)"),
+        ("sum(rank() OVER (ORDER BY ts))", "over-not-allowed", "rank() OVER (ORDER BY ts)"),
+        ("corr(a, b)", "unknown-function", "corr(a, b)"),
+        ("percentile_cont(0.5) WITHIN GROUP (ORDER BY a)", "unknown-function", "percentile_cont(0.5)"),
+    ],
+)
+def test_refused(written, code, place):
+    with pytest.raises(PanesError) as caught:
+        select(written)
+    assert (caught.value.code, caught.value.span.text) == (code, place)
+
+
+@pytest.mark.parametrize("name", sorted(SPARK_ONLY))
+def test_spark_s_other_aggregates_are_refused_not_taken_for_scalars(name):
+    with pytest.raises(PanesError) as caught:
+        select(f"{name}(a)")
+    assert caught.value.code == "unknown-function"
+    assert caught.value.hint

@@ -1,0 +1,180 @@
+"""CREATE, DROP, SHOW and DESCRIBE."""
+
+import pytest
+
+from panes.errors import PanesError
+from panes.source import Source
+from panes.sql import parse
+from panes.sql.ddl import parse_type
+from panes.sql.statements import CreateSink, CreateStream, CreateView, Describe, Drop, ObjectKind, Show
+from panes.sql.tokens import tokenize
+
+
+def read(sql):
+    (statement,) = parse(sql)
+    return statement
+
+
+def test_create_stream():
+    stream = read("""
+        CREATE STREAM users (user_id STRING, a INT, `b c` DECIMAL(10, 2), ts TIMESTAMP,
+                             WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS, PRIMARY KEY (user_id, a))
+        WITH (connector = 'json', path = 'data/users', state_ttl = '1 day', kafka.group.id = 'x')
+    """)
+    assert isinstance(stream, CreateStream)
+    assert stream.name == "users"
+    assert [(column.name, column.type) for column in stream.columns] == [
+        ("user_id", "string"), ("a", "int"), ("b c", "decimal(10,2)"), ("ts", "timestamp"),
+    ]  # fmt: skip
+    assert (stream.watermark.column, stream.watermark.delay) == ("ts", 10_000_000)
+    assert stream.key == ("user_id", "a")
+    assert stream.options == {
+        "connector": "json", "path": "data/users", "state_ttl": "1 day", "kafka.group.id": "x",
+    }  # fmt: skip
+    assert (stream.or_replace, stream.if_not_exists) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("delay", "length"),
+    [
+        ("", 0),
+        (" - INTERVAL 10 SECONDS", 10_000_000),
+        (" - INTERVAL '10' SECONDS", 10_000_000),
+        (" - INTERVAL '10 seconds'", 10_000_000),
+        (" - INTERVAL 1 MINUTE 30 SECONDS", 90_000_000),
+        (" - INTERVAL 0 SECONDS", 0),
+    ],
+)
+def test_watermarks(delay, length):
+    stream = read(f"CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS TS{delay})")
+    assert stream.watermark.delay == length
+
+
+@pytest.mark.parametrize(
+    ("written", "simple"),
+    [
+        ("INT", "int"),
+        ("Integer", "int"),
+        ("LONG", "bigint"),
+        ("short", "smallint"),
+        ("real", "float"),
+        ("DECIMAL", "decimal(10,0)"),
+        ("numeric(5)", "decimal(5,0)"),
+        ("DEC( 10 , 2 )", "decimal(10,2)"),
+        ("TIMESTAMP_LTZ", "timestamp"),
+        ("timestamp_ntz", "timestamp_ntz"),
+        ("varchar(10)", "varchar(10)"),
+        ("ARRAY< LONG >", "array<bigint>"),
+        ("array<decimal>", "array<decimal(10,0)>"),
+        ("array<array<int>>", "array<array<int>>"),
+        ("MAP<STRING, ARRAY<STRUCT<a: INT>>>", "map<string,array<struct<a:int>>>"),
+        ("STRUCT<myField: INT, long: LONG>", "struct<myField:int,long:bigint>"),
+        ("struct<a INT, b map<string, int>, c long>", "struct<a:int,b:map<string,int>,c:bigint>"),
+        ("struct<`a b`: int>", "struct<`a b`:int>"),
+        ("interval day to second", "interval day to second"),
+    ],
+)
+def test_types(written, simple):
+    assert parse_type(tokenize(Source(written))) == simple
+    assert parse_type(tokenize(Source(simple))) == simple
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "a INT",
+        "a INT NOT NULL",
+        "a INT COMMENT 'x, (y'",
+        "a INT NOT NULL COMMENT 'x'",
+        "a INT COMMENT 'x' NOT NULL",
+    ],
+)
+def test_columns(column):
+    (found,) = read(f"CREATE STREAM s ({column})").columns
+    assert (found.name, found.type, found.span.text) == ("a", "int", column)
+
+
+def test_words_of_ours_may_name_columns():
+    stream = read("CREATE STREAM stream (watermark INT, comment STRING, primary INT, key INT)")
+    assert [column.name for column in stream.columns] == ["watermark", "comment", "primary", "key"]
+
+
+def test_create_view_and_sink():
+    view = read("CREATE OR REPLACE VIEW v AS SELECT a,  b FROM t -- all")
+    assert isinstance(view, CreateView) and (view.name, view.sql, view.or_replace) == ("v", "SELECT a,  b FROM t", True)
+    sink = read("CREATE SINK IF NOT EXISTS `out put` WITH (connector = 'console', rows = 5)")
+    assert isinstance(sink, CreateSink) and sink.if_not_exists
+    assert (sink.name, sink.options) == ("out put", {"connector": "console", "rows": "5"})
+
+
+@pytest.mark.parametrize("kind", ObjectKind)
+@pytest.mark.parametrize("if_exists", [False, True])
+def test_drop(kind, if_exists):
+    dropped = read(f"drop {kind.value} {'IF EXISTS ' if if_exists else ''}x")
+    assert isinstance(dropped, Drop)
+    assert (dropped.kind, dropped.name, dropped.if_exists) == (kind, "x", if_exists)
+
+
+@pytest.mark.parametrize("kind", ObjectKind)
+def test_show(kind):
+    shown = read(f"SHOW {kind.value.lower()}s")
+    assert isinstance(shown, Show) and shown.kind == kind
+
+
+@pytest.mark.parametrize("sql", ["DESCRIBE x", "DESC x", "DESCRIBE STREAM x", "describe view `x`", "DESC SINK x"])
+def test_describe(sql):
+    assert isinstance(read(sql), Describe) and read(sql).name == "x"
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "place"),
+    [
+        ("CREATE TABLE x (a INT)", "parse-error", "TABLE"),
+        ("CREATE", "parse-error", "CREATE"),
+        ("CREATE STREAM", "parse-error", "STREAM"),
+        ("CREATE STREAM s", "parse-error", "s"),
+        ("CREATE STREAM s ()", "parse-error", "CREATE STREAM s ()"),
+        ("CREATE STREAM s (a)", "parse-error", "a"),
+        ("CREATE STREAM s (a INT,)", "parse-error", "a INT,"),
+        ("CREATE STREAM s (a COMMENT 'x')", "parse-error", "a COMMENT 'x'"),
+        ("CREATE STREAM s (a NONSENSE)", "parse-error", "NONSENSE"),
+        ("CREATE STREAM s (a INT INT)", "parse-error", "INT INT"),
+        ("CREATE STREAM s (a INT) WITH", "parse-error", "WITH"),
+        ("CREATE STREAM s (a INT) WITH (x 'y')", "parse-error", "x 'y'"),
+        ("CREATE STREAM s (a INT) WITH (x = )", "parse-error", "x ="),
+        ("CREATE STREAM s (a INT) WITH (x = 'y', X = 'z')", "stream-options", "X = 'z'"),
+        ("CREATE STREAM s (a INT) nonsense", "parse-error", "nonsense"),
+        ("CREATE OR REPLACE SINK IF NOT EXISTS s", "parse-error", "CREATE OR REPLACE SINK IF NOT EXISTS s"),
+        ("CREATE STREAM s (a INT, PRIMARY KEY ())", "parse-error", "PRIMARY KEY ()"),
+        ("CREATE STREAM s (a INT, PRIMARY KEY (a + 1))", "parse-error", "PRIMARY KEY (a + 1)"),
+        ("CREATE STREAM s (a INT, PRIMARY KEY (a), PRIMARY KEY (a))", "stream-options", "PRIMARY KEY"),
+        ("CREATE STREAM s (t TIMESTAMP, WATERMARK FOR t)", "parse-error", "WATERMARK FOR t"),
+        ("CREATE STREAM s (t TIMESTAMP, WATERMARK FOR t AS u)", "stream-options", "u"),
+        (
+            "CREATE STREAM s (t TIMESTAMP, WATERMARK FOR t AS t + INTERVAL 1 DAY)",
+            "stream-options",
+            "t + INTERVAL 1 DAY",
+        ),
+        ("CREATE STREAM s (t TIMESTAMP, WATERMARK FOR t AS t - 10)", "stream-options", "t - 10"),
+        (
+            "CREATE STREAM s (t TIMESTAMP, WATERMARK FOR t AS t - INTERVAL 1 MONTH)",
+            "stream-options",
+            "INTERVAL 1 MONTH",
+        ),
+        ("CREATE STREAM s (t TIMESTAMP, WATERMARK FOR t AS t - INTERVAL -1 DAY)", "stream-options", "INTERVAL -1 DAY"),
+        ("CREATE STREAM s (t TIMESTAMP, WATERMARK FOR t AS t, WATERMARK FOR t AS t)", "stream-options", "WATERMARK"),
+        ("CREATE VIEW v", "parse-error", "v"),
+        ("CREATE VIEW v AS", "parse-error", "CREATE VIEW v AS"),
+        ("CREATE VIEW v AS SELECT lag(a) FROM t EMIT IMMEDIATELY", "unsupported-clause", "EMIT IMMEDIATELY"),
+        ("DROP TABLE x", "parse-error", "TABLE"),
+        ("DROP STREAM x y", "parse-error", "y"),
+        ("SHOW TABLES", "parse-error", "SHOW TABLES"),
+        ("SHOW", "parse-error", "SHOW"),
+        ("DESCRIBE", "parse-error", "DESCRIBE"),
+        ("DESCRIBE x y", "parse-error", "y"),
+    ],
+)
+def test_refused(sql, code, place):
+    with pytest.raises(PanesError) as caught:
+        parse(sql)
+    assert (caught.value.code, caught.value.span.text) == (code, place)

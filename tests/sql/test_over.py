@@ -1,0 +1,147 @@
+"""What stands after OVER: partitions, order, frame, condition."""
+
+import pytest
+
+from panes.errors import PanesError
+from panes.source import Source
+from panes.sql.over import Bound, BoundKind, FrameUnit, over_length, parse_over
+from panes.sql.tokens import tokenize
+
+PRECEDING, CURRENT, FOLLOWING = BoundKind.PRECEDING, BoundKind.CURRENT_ROW, BoundKind.FOLLOWING
+FIRST, LAST = BoundKind.UNBOUNDED_PRECEDING, BoundKind.UNBOUNDED_FOLLOWING
+
+
+def over(inside):
+    return parse_over(tokenize(Source(f"OVER ({inside})")))
+
+
+def bound(one: Bound):
+    return (one.kind, one.offset.sql if one.offset is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("frame", "start", "end"),
+    [
+        ("UNBOUNDED PRECEDING", (FIRST, None), (CURRENT, None)),
+        ("3 PRECEDING", (PRECEDING, "3"), (CURRENT, None)),
+        ("0 PRECEDING", (PRECEDING, "0"), (CURRENT, None)),
+        ("CURRENT ROW", (CURRENT, None), (CURRENT, None)),
+        ("BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", (FIRST, None), (LAST, None)),
+        ("BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING", (FIRST, None), (PRECEDING, "2")),
+        ("BETWEEN 3 PRECEDING AND 1 PRECEDING", (PRECEDING, "3"), (PRECEDING, "1")),
+        ("BETWEEN 3 PRECEDING AND 2 FOLLOWING", (PRECEDING, "3"), (FOLLOWING, "2")),
+        ("BETWEEN CURRENT ROW AND CURRENT ROW", (CURRENT, None), (CURRENT, None)),
+        ("BETWEEN CURRENT ROW AND 2 FOLLOWING", (CURRENT, None), (FOLLOWING, "2")),
+        ("BETWEEN 1 FOLLOWING AND 2 FOLLOWING", (FOLLOWING, "1"), (FOLLOWING, "2")),
+        ("BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING", (FOLLOWING, "1"), (LAST, None)),
+        ("between 3 preceding and current row", (PRECEDING, "3"), (CURRENT, None)),
+    ],
+)
+@pytest.mark.parametrize("unit", ["ROWS", "RANGE"])
+def test_frames(unit, frame, start, end):
+    read = over(f"ORDER BY ts {unit} {frame}").frame
+    assert (read.unit, bound(read.start), bound(read.end)) == (FrameUnit[unit], start, end)
+
+
+@pytest.mark.parametrize("offset", ["INTERVAL 10 SECONDS", "INTERVAL '1' DAY", "1.5", "2 * 3"])
+def test_range_offsets_are_constants(offset):
+    read = over(f"ORDER BY ts RANGE BETWEEN {offset} PRECEDING AND CURRENT ROW").frame
+    assert bound(read.start) == (PRECEDING, offset)
+
+
+@pytest.mark.parametrize(
+    ("key", "descending", "nulls_first", "sql"),
+    [
+        ("a", False, True, "a"),
+        ("a ASC", False, True, "a"),
+        ("a DESC", True, False, "a DESC"),
+        ("a NULLS FIRST", False, True, "a"),
+        ("a NULLS LAST", False, False, "a NULLS LAST"),
+        ("a DESC NULLS FIRST", True, True, "a DESC NULLS FIRST"),
+        ("a desc nulls last", True, False, "a DESC"),
+    ],
+)
+def test_order_keys(key, descending, nulls_first, sql):
+    (read,) = over(f"ORDER BY {key}").order_by
+    assert (read.expr.sql, read.descending, read.nulls_first, read.sql) == ("a", descending, nulls_first, sql)
+
+
+def test_all_parts():
+    read = over("PARTITION BY k, upper(b) ORDER BY ts, a + 1 DESC ROWS 1 PRECEDING")
+    assert [key.sql for key in read.partition_by] == ["k", "upper(b)"]
+    assert [key.sql for key in read.order_by] == ["ts", "a + 1 DESC"]
+    assert read.order_span.text == "ORDER BY ts, a + 1 DESC"
+    assert read.frame.span.text == "ROWS 1 PRECEDING"
+    assert read.frame.sql == "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
+    assert not read.is_empty
+
+
+@pytest.mark.parametrize(
+    ("inside", "partition_by", "when"),
+    [
+        ("WHEN a > 0", [], "a > 0"),
+        ("PARTITION BY k WHEN a > 0 AND b", ["k"], "a > 0 AND b"),
+        ("PARTITION BY CASE WHEN a THEN b END", ["CASE WHEN a THEN b END"], None),
+        ("PARTITION BY CASE WHEN a THEN b END WHEN c", ["CASE WHEN a THEN b END"], "c"),
+        ("WHEN CASE WHEN a THEN b END", [], "CASE WHEN a THEN b END"),
+    ],
+)
+def test_when(inside, partition_by, when):
+    read = over(inside)
+    assert [key.sql for key in read.partition_by] == partition_by
+    assert (read.when.sql if read.when is not None else None) == when
+
+
+@pytest.mark.parametrize("sql", ["OVER w", "OVER (w)", "OVER `w`", "OVER (W)"])
+def test_named(sql):
+    assert parse_over(tokenize(Source(sql))).name.lower() == "w"
+
+
+def test_empty():
+    assert over("").is_empty
+
+
+@pytest.mark.parametrize("inside", ["PARTITION BY rows", "ORDER BY range DESC", "PARTITION BY a, rows ORDER BY rows"])
+def test_columns_called_rows_and_range(inside):
+    assert over(inside).frame is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "length"), [("OVER (a) b", 4), ("OVER w b", 2), ("OVER", 0), ("a OVER w", 0), ("OVER 1", 0)]
+)
+def test_over_length(sql, length):
+    assert over_length(tokenize(Source(sql)), 0) == length
+
+
+@pytest.mark.parametrize(
+    ("inside", "code", "place"),
+    [
+        ("ORDER BY ts ROWS BETWEEN UNBOUNDED FOLLOWING AND CURRENT ROW", "over-arguments", "ROWS BETWEEN"),
+        ("ORDER BY ts ROWS UNBOUNDED FOLLOWING", "over-arguments", "ROWS UNBOUNDED"),
+        ("ORDER BY ts ROWS BETWEEN CURRENT ROW AND UNBOUNDED PRECEDING", "over-arguments", "ROWS BETWEEN"),
+        ("ORDER BY ts ROWS 1 FOLLOWING", "over-arguments", "ROWS 1"),
+        ("ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 PRECEDING", "over-arguments", "ROWS BETWEEN"),
+        ("ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING", "over-arguments", "ROWS BETWEEN"),
+        ("ORDER BY ts RANGE BETWEEN 2 FOLLOWING AND 1 FOLLOWING", "over-arguments", "RANGE BETWEEN"),
+        ("ORDER BY ts ROWS -1 PRECEDING", "over-arguments", "-1"),
+        ("ORDER BY ts ROWS 1.5 PRECEDING", "over-arguments", "1.5"),
+        ("ORDER BY ts ROWS INTERVAL 1 DAY PRECEDING", "over-arguments", "INTERVAL 1 DAY"),
+        ("ORDER BY ts RANGE a PRECEDING", "over-arguments", "a"),
+        ("ORDER BY ts ROWS BETWEEN 1 PRECEDING", "parse-error", "ROWS BETWEEN 1 PRECEDING"),
+        ("ORDER BY ts ROWS PRECEDING", "parse-error", "PRECEDING"),
+        ("ORDER BY ts ROWS 1", "parse-error", "1"),
+        ("PARTITION BY", "parse-error", "PARTITION BY"),
+        ("ORDER BY", "parse-error", "ORDER BY"),
+        ("WHEN", "parse-error", "WHEN"),
+        ("PARTITION BY a PARTITION BY b", "parse-error", "PARTITION BY"),
+        ("ORDER BY a ORDER BY b", "parse-error", "ORDER BY"),
+        ("PARTITION BY a,", "parse-error", "a"),
+        ("a + b", "parse-error", "a"),
+        ("w ORDER BY ts", "parse-error", "w"),
+    ],
+)
+def test_refused(inside, code, place):
+    with pytest.raises(PanesError) as caught:
+        over(inside)
+    assert caught.value.code == code
+    assert caught.value.span.text.startswith(place)

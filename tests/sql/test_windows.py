@@ -1,0 +1,179 @@
+"""The six windows: what each accepts, its defaults, and everything it refuses."""
+
+import pytest
+
+from panes.errors import PanesError
+from panes.source import Source
+from panes.sql.calls import find_call, parse_call
+from panes.sql.duration import TimeUnit
+from panes.sql.expr import Expr
+from panes.sql.tokens import tokenize
+from panes.sql.windows import USAGE, Window, is_window, parse_window
+
+MS, SS, MI, HH, DD = TimeUnit
+BY_K = "OVER (PARTITION BY k)"
+
+
+def expr(sql):
+    return Expr(tokenize(Source(sql)))
+
+
+def window(sql):
+    tokens = tokenize(Source(sql))
+    return parse_window(parse_call(tokens, find_call(tokens, 0)))
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("tumblingwindow('ss', 10)", Window.Tumbling(SS, 10)),
+        ('tumblingwindow("ss", 10)', Window.Tumbling(SS, 10)),
+        ("TumblingWindow ( 'mi' , 1 )", Window.Tumbling(MI, 1)),
+        ("tumblingwindow('ms', 500)", Window.Tumbling(MS, 500)),
+        ("tumblingwindow('dd', 1)", Window.Tumbling(DD, 1)),
+        ("hoppingwindow('hh', 3, 1)", Window.Hopping(HH, 3, 1)),
+        ("hoppingwindow('ss', 5, 2)", Window.Hopping(SS, 5, 2)),
+        ("hoppingwindow('ss', 2, 5)", Window.Hopping(SS, 2, 5)),
+        ("sessionwindow('mi', 30)", Window.Session(MI, 30)),
+        ("countwindow(3)", Window.Count(3, None, ())),
+        ("countwindow(10, 5)", Window.Count(10, 5, ())),
+        ("countwindow(5, 10)", Window.Count(5, 10, ())),
+        (f"countwindow(3) {BY_K}", Window.Count(3, None, (expr("k"),))),
+        ("slidingwindow('ss', 10)", Window.Sliding(SS, 10, None)),
+        ("slidingwindow('ss', 10, 15)", Window.Sliding(SS, 10, 15)),
+        ("slidingwindow('ss', 0, 0)", Window.Sliding(SS, 0, 0)),
+        (f"slidingwindow('ss', 10) {BY_K}", Window.Sliding(SS, 10, None, (expr("k"),))),
+        ("slidingwindow('ss', 10) OVER (WHEN a > 0)", Window.Sliding(SS, 10, None, (), expr("a > 0"))),
+        (
+            "slidingwindow('ss', 1, 2) OVER (PARTITION BY k, l WHEN a)",
+            Window.Sliding(SS, 1, 2, (expr("k"), expr("l")), expr("a")),
+        ),
+        ("statewindow(a > 0, b = 1)", Window.State(expr("a > 0"), expr("b = 1"))),
+        (
+            "statewindow(a > 0, b = 1) OVER (PARTITION BY region, upper(device))",
+            Window.State(expr("a > 0"), expr("b = 1"), (expr("region"), expr("upper(device)"))),
+        ),
+    ],
+)
+def test_accepted(sql, expected):
+    assert window(sql) == expected
+
+
+TIMED = [("tumblingwindow('ss', {})", 1), ("hoppingwindow('ss', {}, 1)", 1), ("hoppingwindow('ss', 1, {})", 1)]
+TIMED += [("sessionwindow('ss', {})", 1), ("slidingwindow('ss', {})", 0), ("slidingwindow('ss', 1, {})", 0)]
+NUMBERS = [*TIMED, ("countwindow({})", 1), ("countwindow(1, {})", 1)]
+
+
+@pytest.mark.parametrize("number", ["-1", "+1", "1.5", "1e3", "10L", "'1'", "a", "5 + 5", "(5)", "NULL", "TRUE"])
+@pytest.mark.parametrize(("form", "_least"), NUMBERS)
+def test_numbers_are_unsigned_literals(form, _least, number):
+    assert refused(form.format(number)) == ("window-arguments", number)
+
+
+@pytest.mark.parametrize(("form", "least"), NUMBERS)
+def test_zero(form, least):
+    if least:
+        assert refused(form.format(0)) == ("window-arguments", "0")
+    else:
+        window(form.format(0))
+
+
+@pytest.mark.parametrize(("form", "_least"), TIMED)
+def test_lengths_beyond_time_are_refused(form, _least):
+    assert refused(form.format(10**30)) == ("window-arguments", str(10**30))
+
+
+def refused(sql):
+    with pytest.raises(PanesError) as caught:
+        window(sql)
+    assert caught.value.hint
+    return caught.value.code, caught.value.span.text
+
+
+UNITS = ["tumblingwindow({}, 1)", "hoppingwindow({}, 1, 1)", "sessionwindow({}, 1)", "slidingwindow({}, 1)"]
+
+
+@pytest.mark.parametrize("form", UNITS)
+@pytest.mark.parametrize("unit", TimeUnit)
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_units(form, unit, quote):
+    assert window(form.format(f"{quote}{unit.value}{quote}")).time_unit == unit
+
+
+@pytest.mark.parametrize("form", UNITS)
+@pytest.mark.parametrize(
+    ("unit", "code"),
+    [
+        ("'s'", "unknown-time-unit"),
+        ("'SS'", "unknown-time-unit"),
+        ("'seconds'", "unknown-time-unit"),
+        ("''", "unknown-time-unit"),
+        ("ss", "window-arguments"),
+        ("`ss`", "window-arguments"),
+        ("10", "window-arguments"),
+        ("upper('ss')", "window-arguments"),
+        ("'s' 's'", "window-arguments"),
+    ],
+)
+def test_unknown_units(form, unit, code):
+    assert refused(form.format(unit)) == (code, unit)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "tumblingwindow()",
+        "tumblingwindow('ss')",
+        "tumblingwindow('ss', 1, 2)",
+        "hoppingwindow('ss', 1)",
+        "hoppingwindow('ss', 1, 2, 3)",
+        "sessionwindow('ss')",
+        "sessionwindow('ss', 1, 2)",
+        "countwindow()",
+        "countwindow(1, 2, 3)",
+        "slidingwindow('ss')",
+        "slidingwindow('ss', 1, 2, 3)",
+        "statewindow(a)",
+        "statewindow(a, b, c)",
+        "statewindow()",
+        "countwindow(DISTINCT 2)",
+        "countwindow(2) IGNORE NULLS",
+        "countwindow(2) FILTER (WHERE a)",
+    ],
+)
+def test_wrong_arguments(sql):
+    assert refused(sql) == ("window-arguments", sql)
+
+
+@pytest.mark.parametrize("form", ["tumblingwindow('ss', 1)", "hoppingwindow('ss', 1, 1)", "sessionwindow('ss', 1)"])
+@pytest.mark.parametrize("over", [BY_K, "OVER ()", "OVER w", "OVER (ORDER BY ts)"])
+def test_time_windows_take_no_over(form, over):
+    assert refused(f"{form} {over}") == ("over-not-allowed", over)
+
+
+@pytest.mark.parametrize("form", ["countwindow(2)", "slidingwindow('ss', 1)", "statewindow(a, b)"])
+@pytest.mark.parametrize(
+    ("over", "code", "place"),
+    [
+        ("OVER ()", "over-needs-partition-by", "OVER ()"),
+        ("OVER w", "over-not-allowed", "OVER w"),
+        ("OVER (w)", "over-not-allowed", "OVER (w)"),
+        ("OVER (ORDER BY ts)", "over-order-by-not-allowed", "ORDER BY ts"),
+        ("OVER (PARTITION BY k ORDER BY ts DESC)", "over-order-by-not-allowed", "ORDER BY ts DESC"),
+        ("OVER (PARTITION BY k ROWS 1 PRECEDING)", "over-not-allowed", "ROWS 1 PRECEDING"),
+        ("OVER (ROWS 1 PRECEDING)", "over-not-allowed", "ROWS 1 PRECEDING"),
+    ],
+)
+def test_what_over_may_not_have(form, over, code, place):
+    assert refused(f"{form} {over}") == (code, place)
+
+
+@pytest.mark.parametrize("form", ["countwindow(2)", "statewindow(a, b)"])
+@pytest.mark.parametrize("over", ["OVER (WHEN c)", "OVER (PARTITION BY k WHEN c)"])
+def test_only_a_sliding_window_takes_when(form, over):
+    assert refused(f"{form} {over}") == ("over-not-allowed", "c")
+
+
+def test_names():
+    assert all(is_window(name.upper()) for name in USAGE)
+    assert not is_window("window") and not is_window("session_window")

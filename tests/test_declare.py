@@ -1,0 +1,106 @@
+"""Python and SQL declare the same thing."""
+
+import pytest
+
+from panes.catalog import Column, Stream
+from panes.declare import declare, declare_from
+from panes.errors import PanesError
+from panes.sql import parse
+
+COLUMNS = [Column("user_id", "string"), Column("a", "int"), Column("ts", "timestamp")]
+DDL = "user_id STRING, a INT, ts TIMESTAMP"
+
+
+def from_sql(sql) -> Stream:
+    (statement,) = parse(sql)
+    return declare_from(statement)
+
+
+@pytest.mark.parametrize(
+    ("sql", "python"),
+    [
+        (f"CREATE STREAM s ({DDL})", {}),
+        (
+            f"CREATE STREAM s ({DDL}, WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS, PRIMARY KEY (user_id))",
+            {"time": "ts", "watermark": "10 seconds", "key": ["user_id"]},
+        ),
+        (f"CREATE STREAM s ({DDL}, WATERMARK FOR ts AS ts)", {"time": "ts", "watermark": "0 seconds"}),
+        (
+            f"CREATE STREAM s ({DDL}, PRIMARY KEY (user_id)) WITH (changelog = 'true', sequence = 'a', path = 'x')",
+            {"key": "user_id", "changelog": True, "sequence": "a", "options": {"path": "x"}},
+        ),
+        (
+            f"CREATE STREAM s ({DDL}, PRIMARY KEY (user_id)) WITH (changelog = true, on_inconsistency = 'skip')",
+            {"key": ["user_id"], "changelog": True, "on_inconsistency": "skip"},
+        ),
+        (
+            f"CREATE STREAM s ({DDL}) WITH (STATE_TTL = '1 day', heartbeat = '1 second', connector = 'json')",
+            {"state_ttl": "1 day", "heartbeat": "1 second", "options": {"connector": "json"}},
+        ),
+    ],
+)
+def test_both_ways(sql, python):
+    assert from_sql(sql) == declare("s", COLUMNS, streaming=True, **python)
+
+
+def test_lengths_are_microseconds():
+    stream = declare("s", COLUMNS, streaming=True, time="ts", watermark="10 seconds", state_ttl="1 day")
+    assert (stream.delay, stream.state_ttl) == (10_000_000, 86_400_000_000)
+
+
+def test_the_change_type_is_no_column_of_a_changelog():
+    columns = [Column("_change_type", "string"), *COLUMNS]
+    assert declare("s", columns, streaming=True, key="user_id", changelog=True).columns == tuple(COLUMNS)
+    assert len(declare("s", columns, streaming=True).columns) == 4
+
+
+def test_a_batch_needs_no_watermark():
+    assert declare("s", COLUMNS, streaming=False, time="ts").delay is None
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"time": "ts"}, "watermark-required"),
+        ({"watermark": "10 seconds"}, "stream-options"),
+        ({"time": "ts", "watermark": "soon"}, "stream-options"),
+        ({"time": "ts", "watermark": "1 month"}, "stream-options"),
+        ({"time": "ts", "watermark": "1 microsecond"}, "stream-options"),
+        ({"time": "user_id", "watermark": "1 second"}, "stream-options"),
+        ({"time": "nope", "watermark": "1 second"}, "unknown-column"),
+        ({"key": ["nope"]}, "unknown-column"),
+        ({"changelog": True}, "stream-options"),
+        ({"state_ttl": "0 seconds"}, "stream-options"),
+        ({"state_ttl": "a while"}, "stream-options"),
+        ({"heartbeat": "often"}, "stream-options"),
+    ],
+)
+def test_refused_in_python(options, code):
+    with pytest.raises(PanesError) as caught:
+        declare("s", COLUMNS, streaming=True, **options)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "place"),
+    [
+        (f"CREATE STREAM s ({DDL}, WATERMARK FOR nope AS nope)", "unknown-column", "CREATE STREAM"),
+        (f"CREATE STREAM s ({DDL}, WATERMARK FOR a AS a)", "stream-options", "CREATE STREAM"),
+        (
+            f"CREATE STREAM s ({DDL}, WATERMARK FOR ts AS ts - INTERVAL 1 MICROSECOND)",
+            "stream-options",
+            "WATERMARK FOR",
+        ),
+        (f"CREATE STREAM s ({DDL}, PRIMARY KEY (nope))", "unknown-column", "CREATE STREAM"),
+        ("CREATE STREAM s (a INT, A INT)", "ambiguous-column", "CREATE STREAM"),
+        (f"CREATE STREAM s ({DDL}) WITH (changelog = 'true')", "stream-options", "CREATE STREAM"),
+        (f"CREATE STREAM s ({DDL}) WITH (changelog = 'maybe')", "stream-options", "CREATE STREAM"),
+        (f"CREATE STREAM s ({DDL}) WITH (sequence = 'a')", "stream-options", "CREATE STREAM"),
+        (f"CREATE STREAM s ({DDL}) WITH (state_ttl = 'long')", "stream-options", "CREATE STREAM"),
+    ],
+)
+def test_refused_in_sql(sql, code, place):
+    with pytest.raises(PanesError) as caught:
+        from_sql(sql)
+    assert caught.value.code == code
+    assert caught.value.span.text.startswith(place)

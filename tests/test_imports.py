@@ -1,0 +1,47 @@
+"""`import panes` and `panes --help` need no Spark and start no Java."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CHECK = """
+import subprocess, sys
+
+def refuse(*args, **kwargs):
+    raise AssertionError(f"a process was started: {args}")
+
+subprocess.Popen = refuse
+code = 0
+try:
+    %s
+except SystemExit as exit:
+    code = exit.code or 0
+loaded = sorted(name for name in sys.modules if name.split(".")[0] in ("pyspark", "py4j"))
+assert not loaded, loaded
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import panes; panes.PanesError, panes.__version__",
+        "import panes.compile, panes.script, panes.declare",
+        "from panes.cli.main import app; app(['--help'])",
+        "from panes.cli.main import app; app(['--version'])",
+        "from panes.cli.main import app; app(['explain', '--help'])",
+    ],
+)
+def test_without_spark(statement):
+    env = {**os.environ, "JAVA_HOME": os.devnull}
+    done = subprocess.run([sys.executable, "-c", CHECK % statement], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_unknown_names_are_unknown():
+    import panes
+
+    with pytest.raises(AttributeError):
+        _ = panes.nonsense

@@ -1,0 +1,313 @@
+"""Everything that compilation refuses: the code, the place that is underlined, and the way out."""
+
+import pytest
+
+from panes.catalog import Catalog, Column, Sink, View
+from panes.compile import compile_query
+from panes.declare import declare
+from panes.errors import CODES, PanesError
+from panes.functions import Functions
+
+TYPES = {"a": "int", "b": "int", "k": "string", "flag": "boolean", "ts": "timestamp", "s": "struct<x:int>"}
+COLUMNS = [Column(name, type_) for name, type_ in TYPES.items()]
+
+
+def catalog() -> Catalog:
+    """t is in event time, arrivals has no time, changes is a changelog, batch and untimed are batch DataFrames."""
+    known = Catalog()
+    known.streams.put(declare("t", COLUMNS, streaming=True, time="ts", watermark="10 seconds", key=["k"]))
+    known.streams.put(declare("arrivals", COLUMNS, streaming=True))
+    known.streams.put(declare("changes", COLUMNS, streaming=True, key=["k"], changelog=True))
+    known.streams.put(declare("batch", COLUMNS, streaming=False, time="ts"))
+    known.streams.put(declare("untimed", COLUMNS, streaming=False))
+    known.sinks.put(Sink("out", {"connector": "console"}))
+    known.views.put(View("loop", "SELECT a FROM loop"))
+    return known
+
+
+def grouped(window: str, items: str = "count(*)", rest: str = "") -> str:
+    return f"SELECT {items} FROM t GROUP BY {window} {rest}"
+
+
+TUMBLING = "tumblingwindow('ss', 10)"
+STATE = "statewindow(a > 0, b = 1)"
+
+WINDOWS = [
+    (grouped(f"{STATE}, {TUMBLING}"), "multiple-windows", TUMBLING),
+    (grouped(f"{TUMBLING}, k, countwindow(2)"), "multiple-windows", "countwindow(2)"),
+    (f"SELECT {TUMBLING} FROM t", "window-not-in-group-by", TUMBLING),
+    (f"SELECT a FROM t WHERE {STATE}", "window-not-in-group-by", STATE),
+    (grouped(TUMBLING, TUMBLING), "window-not-in-group-by", TUMBLING),
+    (grouped("k", rest="HAVING countwindow(2)"), "window-not-in-group-by", "countwindow(2)"),
+    (grouped(f"upper({TUMBLING})"), "window-not-in-group-by", TUMBLING),
+    (grouped(f"({TUMBLING})"), "window-not-in-group-by", TUMBLING),
+    ("SELECT window_start() FROM t", "window-not-in-group-by", "window_start()"),
+    (grouped(TUMBLING, "window_trigger()"), "window-not-in-group-by", "window_trigger()"),
+    (f"SELECT a FROM t WHERE window_end() > ts GROUP BY {TUMBLING}", "window-not-in-group-by", "window_end()"),
+    (grouped(f"{TUMBLING}, window_end()"), "window-not-in-group-by", "window_end()"),
+    (grouped(TUMBLING, "max(window_end())"), "window-not-in-group-by", "window_end()"),
+    (grouped("tumblingwindow('ss')"), "window-arguments", "tumblingwindow('ss')"),
+    (grouped("tumblingwindow('ss', 1, 2)"), "window-arguments", "tumblingwindow('ss', 1, 2)"),
+    (grouped("hoppingwindow('ss', 10)"), "window-arguments", "hoppingwindow('ss', 10)"),
+    (grouped("sessionwindow('ss')"), "window-arguments", "sessionwindow('ss')"),
+    (grouped("countwindow()"), "window-arguments", "countwindow()"),
+    (grouped("slidingwindow('ss', 1, 2, 3)"), "window-arguments", "slidingwindow('ss', 1, 2, 3)"),
+    (grouped("statewindow(a > 0)"), "window-arguments", "statewindow(a > 0)"),
+    (grouped("tumblingwindow('ss', -10)"), "window-arguments", "-10"),
+    (grouped("tumblingwindow('ss', 1.5)"), "window-arguments", "1.5"),
+    (grouped("tumblingwindow('ss', 0)"), "window-arguments", "0"),
+    (grouped("tumblingwindow('ss', a)"), "window-arguments", "a"),
+    (grouped("tumblingwindow('ss', '10')"), "window-arguments", "'10'"),
+    (grouped("tumblingwindow(k, 10)"), "window-arguments", "k"),
+    (grouped("hoppingwindow('ss', 10, 0)"), "window-arguments", "0"),
+    (grouped("countwindow(2, -1)"), "window-arguments", "-1"),
+    (grouped("slidingwindow('ss', 10, -1)"), "window-arguments", "-1"),
+    (grouped("statewindow(a, b = 1)"), "window-arguments", "a"),
+    (grouped("statewindow(a > 0, b + 1)"), "window-arguments", "b + 1"),
+    (grouped("tumblingwindow('sec', 10)"), "unknown-time-unit", "'sec'"),
+    (grouped("slidingwindow('SS', 10)"), "unknown-time-unit", "'SS'"),
+    (grouped("tumblingwindw('ss', 10)"), "unknown-function", "tumblingwindw('ss', 10)"),
+    (grouped("sliding_window('ss', 10), k"), "unknown-function", "sliding_window('ss', 10)"),
+    (grouped(f"{STATE} OVER ()"), "over-needs-partition-by", "OVER ()"),
+    (grouped("countwindow(2) OVER ()"), "over-needs-partition-by", "OVER ()"),
+    (grouped(f"{STATE} OVER (ORDER BY ts)"), "over-order-by-not-allowed", "ORDER BY ts"),
+    (grouped(f"{STATE} OVER (PARTITION BY k ORDER BY ts)"), "over-order-by-not-allowed", "ORDER BY ts"),
+    (grouped(f"{STATE} OVER (PARTITION BY k ROWS 1 PRECEDING)"), "over-not-allowed", "ROWS 1 PRECEDING"),
+    (grouped(f"{STATE} OVER w", rest="WINDOW w AS (PARTITION BY k)"), "over-not-allowed", "OVER w"),
+    (grouped(f"{STATE} OVER (PARTITION BY k WHEN flag)"), "over-not-allowed", "flag"),
+    (grouped(f"{TUMBLING} OVER (PARTITION BY k)"), "over-not-allowed", "OVER (PARTITION BY k)"),
+    (grouped("hoppingwindow('ss', 2, 1) OVER (PARTITION BY k)"), "over-not-allowed", "OVER (PARTITION BY k)"),
+    (grouped("sessionwindow('ss', 2) OVER (PARTITION BY k)"), "over-not-allowed", "OVER (PARTITION BY k)"),
+    (grouped("slidingwindow('ss', 2) OVER (WHEN a)"), "not-boolean", "a"),
+    ("SELECT count(*) FROM untimed GROUP BY " + TUMBLING, "watermark-required", TUMBLING),
+    (f"SELECT count(*) FROM (SELECT a FROM t) GROUP BY {TUMBLING}", "watermark-required", TUMBLING),
+    (
+        f"SELECT count(*) FROM (SELECT last(ts) AS ts FROM t GROUP BY countwindow(3)) GROUP BY {TUMBLING}",
+        "watermark-required",
+        TUMBLING,
+    ),
+    (
+        f"SELECT count(*) FROM (SELECT ts, lead(a) OVER (ORDER BY ts) AS n FROM t) GROUP BY {TUMBLING}",
+        "watermark-required",
+        TUMBLING,
+    ),
+]
+
+GROUPS = [
+    (grouped(f"{TUMBLING}, k", "a, count(*)"), "column-not-grouped", "a"),
+    (grouped(f"{TUMBLING}, k", "a"), "column-not-grouped", "a"),
+    (grouped(f"{TUMBLING}, k", "s.x, count(*)"), "column-not-grouped", "s.x"),
+    (grouped(f"{TUMBLING}, k", "*, count(*)"), "column-not-grouped", "*"),
+    (grouped(TUMBLING, rest="HAVING a > 1"), "column-not-grouped", "a"),
+    (grouped(TUMBLING, "sum(a), rank() OVER (ORDER BY ts)"), "column-not-grouped", "ts"),
+    (grouped(TUMBLING, "a", "HAVING a > 1"), "unsupported-clause", "a > 1"),
+    (grouped(f"{TUMBLING}, ROLLUP(k)"), "unsupported-clause", "ROLLUP"),
+    (f"SELECT a FROM t WHERE sum(a) > 1 GROUP BY {TUMBLING}", "aggregate-in-where", "sum(a)"),
+    ("SELECT a FROM t WHERE a > max(b)", "aggregate-in-where", "max(b)"),
+    (f"SELECT a FROM t WHERE lag(sum(a)) > 1 GROUP BY {TUMBLING}", "aggregate-in-where", "sum(a)"),
+    (grouped(TUMBLING, "sum(count(*))"), "aggregate-in-aggregate", "count(*)"),
+    (grouped(TUMBLING, "lag(sum(a))"), "aggregate-in-stateful", "sum(a)"),
+    ("SELECT lag(sum(a)) FROM t", "aggregate-in-stateful", "sum(a)"),
+    (grouped(TUMBLING, rest="HAVING lag(a) > 1"), "stateful-in-having", "lag(a)"),
+    (grouped(TUMBLING, rest="HAVING count(*) > latest(a)"), "stateful-in-having", "latest(a)"),
+    (grouped(TUMBLING, "mode(a)"), "unknown-function", "mode(a)"),
+    (grouped(TUMBLING, "bool_and(a)"), "function-arguments", "a"),
+    (grouped(TUMBLING, "sum(a) FILTER (WHERE b)"), "not-boolean", "b"),
+    (grouped(TUMBLING, "min(DISTINCT a)"), "function-arguments", "min(DISTINCT a)"),
+]
+
+STATEFUL = [
+    ("SELECT lag() FROM t", "function-arguments", "lag()"),
+    ("SELECT lag(a, -1) FROM t", "function-arguments", "-1"),
+    ("SELECT lag(a, 1.5) FROM t", "function-arguments", "1.5"),
+    ("SELECT changed_col(flag, a) FROM t", "function-arguments", "flag"),
+    ("SELECT acc_sum(a, b) FROM t", "function-arguments", "b"),
+    ("SELECT lag(a) FILTER (WHERE a) FROM t", "not-boolean", "a"),
+    ("SELECT lag(a) OVER () FROM t", "over-needs-partition-by", "OVER ()"),
+    ("SELECT lag(a) OVER (PARTITION BY k ROWS 1 PRECEDING) FROM t", "over-not-allowed", "ROWS 1 PRECEDING"),
+]
+
+OVER = [
+    ("SELECT a FROM t WHERE rank() OVER (ORDER BY ts) = 1", "over-not-allowed", "rank() OVER (ORDER BY ts)"),
+    (
+        "SELECT sum(a) OVER (PARTITION BY k ORDER BY ts) FROM arrivals",
+        "watermark-required",
+        "sum(a) OVER (PARTITION BY k ORDER BY ts)",
+    ),
+    (
+        "SELECT sum(a) OVER (ORDER BY ts) FROM (SELECT a, ts + INTERVAL 1 DAY AS ts FROM t)",
+        "watermark-required",
+        "sum(a) OVER (ORDER BY ts)",
+    ),
+    ("SELECT sum(a) OVER () FROM t", "unbounded-state", "sum(a) OVER ()"),
+    ("SELECT sum(a) OVER (PARTITION BY k) FROM t", "unbounded-state", "sum(a) OVER (PARTITION BY k)"),
+    ("SELECT sum(a) OVER (PARTITION BY k ORDER BY a) FROM t", "unbounded-state", "ORDER BY a"),
+    ("SELECT sum(a) OVER (PARTITION BY k ORDER BY a, ts) FROM t", "unbounded-state", "ORDER BY a, ts"),
+    ("SELECT sum(a) OVER (PARTITION BY k ORDER BY ts DESC) FROM t", "unbounded-state", "ORDER BY ts DESC"),
+    (
+        "SELECT sum(a) OVER (ORDER BY ts ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM t",
+        "unbounded-state",
+        "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    ),
+    (
+        "SELECT sum(a) OVER (ORDER BY ts RANGE BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING) FROM t",
+        "unbounded-state",
+        "RANGE BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING",
+    ),
+    ("SELECT percent_rank() OVER (ORDER BY ts) FROM t", "unbounded-state", "percent_rank() OVER (ORDER BY ts)"),
+    ("SELECT cume_dist() OVER (ORDER BY ts) FROM t", "unbounded-state", "cume_dist() OVER (ORDER BY ts)"),
+    ("SELECT ntile(4) OVER (ORDER BY ts) FROM t", "unbounded-state", "ntile(4) OVER (ORDER BY ts)"),
+    ("SELECT count(DISTINCT a) OVER (ORDER BY ts) FROM t", "unbounded-state", "count(DISTINCT a) OVER (ORDER BY ts)"),
+    ("SELECT collect_list(a) OVER (ORDER BY ts) FROM t", "unbounded-state", "collect_list(a) OVER (ORDER BY ts)"),
+    ("SELECT collect_set(a) OVER (ORDER BY ts) FROM t", "unbounded-state", "collect_set(a) OVER (ORDER BY ts)"),
+    ("SELECT percentile(a, 0.5) OVER (ORDER BY ts) FROM t", "unbounded-state", "percentile(a, 0.5) OVER (ORDER BY ts)"),
+    (
+        "SELECT median(a) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING) FROM t",
+        "unbounded-state",
+        "median(a) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)",
+    ),
+]
+
+CLAUSES = [
+    ("SELECT a FROM t ORDER BY a", "unsupported-clause", "ORDER BY"),
+    ("SELECT a FROM t LIMIT 5", "unsupported-clause", "LIMIT"),
+    ("SELECT DISTINCT a FROM t", "unsupported-clause", "DISTINCT"),
+    ("SELECT lag(a) FROM t ORDER BY a", "unsupported-clause", "ORDER BY"),
+    ("SELECT lag(a) FROM t LIMIT 5", "unsupported-clause", "LIMIT"),
+    ("SELECT DISTINCT lag(a) FROM t", "unsupported-clause", "DISTINCT"),
+    (grouped(TUMBLING, rest="ORDER BY 1"), "unsupported-clause", "ORDER BY"),
+    ("SELECT lag(a) FROM t JOIN batch USING (k)", "unsupported-clause", "JOIN"),
+    ("SELECT sum(a), lag(a) FROM t", "unsupported-clause", "sum(a)"),
+    (f"SELECT * FROM ({grouped(TUMBLING, rest='EMIT CHANGES')})", "unsupported-clause", "EMIT CHANGES"),
+    (f"WITH x AS ({grouped(TUMBLING, rest='EMIT CHANGES')}) SELECT * FROM x", "unsupported-clause", "EMIT CHANGES"),
+    (grouped(TUMBLING, rest="EMIT NONSENSE"), "unsupported-clause", "EMIT NONSENSE"),
+    (grouped(TUMBLING, rest="EMIT"), "unsupported-clause", "EMIT"),
+    (grouped(TUMBLING, rest="EMIT ON WINDOW CLOSE CHANGES"), "unsupported-clause", "EMIT ON WINDOW CLOSE CHANGES"),
+    (grouped(TUMBLING, rest="EMIT IMMEDIATELY"), "unsupported-clause", "EMIT IMMEDIATELY"),
+    (grouped("countwindow(2)", rest="EMIT CHANGES"), "unsupported-clause", "EMIT CHANGES"),
+    (grouped(STATE, rest="EMIT ON WINDOW CLOSE"), "unsupported-clause", "EMIT ON WINDOW CLOSE"),
+    ("SELECT a FROM t EMIT ON WINDOW CLOSE", "unsupported-clause", "EMIT ON WINDOW CLOSE"),
+    ("SELECT lag(a) FROM t EMIT ON WINDOW CLOSE", "unsupported-clause", "EMIT ON WINDOW CLOSE"),
+    ("SELECT lag(a) FROM t EMIT CHANGES", "unsupported-clause", "EMIT CHANGES"),
+    ("SELECT lag(a) FROM arrivals EMIT IMMEDIATELY", "unsupported-clause", "EMIT IMMEDIATELY"),
+    ("SELECT sum(a) OVER (ORDER BY ts) FROM t EMIT IMMEDIATELY", "unsupported-clause", "EMIT IMMEDIATELY"),
+    (
+        "SELECT sum(a) OVER (ORDER BY ts) FROM changes EMIT ON WINDOW CLOSE",
+        "unsupported-clause",
+        "EMIT ON WINDOW CLOSE",
+    ),
+    ("SELECT a FROM t QUALIFY a > 1", "unsupported-clause", "QUALIFY"),
+    ("SELECT a FROM t WHERE a + 1", "not-boolean", "a + 1"),
+    (f"SELECT count(*) FROM changes GROUP BY {TUMBLING}", "changelog-not-supported", TUMBLING),
+    ("SELECT count(*) FROM changes GROUP BY countwindow(2)", "changelog-not-supported", "countwindow(2)"),
+    ("SELECT lag(a) FROM changes", "changelog-not-supported", "lag(a)"),
+    ("SELECT lag(r) FROM (SELECT rank() OVER (ORDER BY a) AS r FROM changes)", "changelog-not-supported", "lag(r)"),
+    ("SELECT k, sum(a) FROM changes GROUP BY k", "changelog-not-supported", "SELECT k, sum(a) FROM changes GROUP BY k"),
+]
+
+NAMES = [
+    ("SELECT a FROM tt", "unknown-stream", "tt"),
+    ("SELECT lag(a) FROM arival", "unknown-stream", "arival"),
+    ("SELECT tt.*, lag(a) FROM t", "unknown-stream", "tt.*"),
+    ("SELECT flags FROM t", "unknown-column", "flags"),
+    ("SELECT lag(flags) FROM t", "unknown-column", "flags"),
+    ("SELECT x.a, lag(x.flags) FROM t AS x", "unknown-column", "x.flags"),
+    ("SELECT * EXCEPT (flags), lag(a) FROM t", "unknown-column", "flags"),
+    (grouped(TUMBLING, "sum(flags)"), "unknown-column", "flags"),
+    (grouped(f"{TUMBLING}, flags"), "unknown-column", "flags"),
+    ("SELECT sum(a) OVER (PARTITION BY flags ORDER BY ts) FROM t", "unknown-column", "flags"),
+    ("SELECT latst(a) OVER (PARTITION BY k) FROM t", "unknown-function", "latst(a) OVER (PARTITION BY k)"),
+    ("SELECT summ(a) OVER (ORDER BY ts) FROM t", "unknown-function", "summ(a) OVER (ORDER BY ts)"),
+    ("INSERT INTO outt SELECT a FROM t", "unknown-sink", "INSERT INTO outt SELECT a FROM t"),
+    ("SELECT a FROM (SELECT a, b AS a FROM t)", "ambiguous-column", "a"),
+]
+
+# What the user can only rewrite: the message says it all.
+WITHOUT_HINT = [
+    ("SELECT", "parse-error", "SELECT"),
+    ("SELECT lag(a +) FROM t", "parse-error", "+"),
+    ("SELECT lag(a b) FROM t", "parse-error", "a b"),
+    ("SELECT a FROM t WHERE a > 1 AS b", "parse-error", "a > 1 AS b"),
+    (grouped(f"{TUMBLING}, 9"), "parse-error", "9"),
+    (grouped(f"{TUMBLING}, sum(a)"), "aggregate-in-group-by", "sum(a)"),
+    (grouped("statewindow(sum(a) > 1, flag)"), "aggregate-in-group-by", "sum(a)"),
+    (grouped(f"{TUMBLING}, n", "count(*) AS n"), "aggregate-in-group-by", "n"),
+    ("SELECT lag(DISTINCT a) FROM t", "unsupported-clause", "lag(DISTINCT a)"),
+    ("SELECT lag(a) FILTER (WHERE flag) OVER (WHEN flag) FROM t", "unsupported-clause", "flag"),
+    ("SELECT rank() OVER (PARTITION BY k) FROM t", "over-arguments", "OVER (PARTITION BY k)"),
+    ("SELECT rank() OVER (ORDER BY ts ROWS 1 PRECEDING) FROM t", "over-arguments", "ROWS 1 PRECEDING"),
+    ("SELECT sum(a) OVER (ORDER BY ts ROWS 1 FOLLOWING) FROM t", "over-arguments", "ROWS 1 FOLLOWING"),
+    ("WITH x AS (SELECT a FROM t), x AS (SELECT b FROM t) SELECT * FROM x", "duplicate-name", "x"),
+    ("SELECT a FROM loop", "stream-options", "loop"),
+]
+
+WITH_HINT = [*WINDOWS, *GROUPS, *STATEFUL, *OVER, *CLAUSES, *NAMES]
+
+# Given where something is declared, dropped or run, not where a query is compiled.
+NOT_OF_A_QUERY = {"unknown-view", "watermark-already-set", "not-executable", "state-mismatch", "stream-ended"}
+
+
+def refused(sql: str) -> PanesError:
+    with pytest.raises(PanesError) as caught:
+        compile_query(sql, catalog(), Functions())
+    return caught.value
+
+
+@pytest.mark.parametrize(("sql", "code", "place"), [*WITH_HINT, *WITHOUT_HINT])
+def test_refused(sql, code, place):
+    error = refused(sql)
+    assert (error.code, error.span.text) == (code, place)
+
+
+@pytest.mark.parametrize(("sql", "code", "place"), WITH_HINT)
+def test_the_way_out(sql, code, place):
+    assert refused(sql).hint
+
+
+@pytest.mark.parametrize(
+    ("sql", "meant"),
+    [
+        ("SELECT lag(a) FROM arival", "arrivals"),
+        ("SELECT flags FROM t", "flag"),
+        ("SELECT lag(t.flags) FROM t", "flag"),
+        ("INSERT INTO outt SELECT a FROM t", "out"),
+        (grouped("tumblingwindw('ss', 10)"), "tumblingwindow"),
+        (grouped(TUMBLING, "approx_percentile(a)"), "percentile"),
+        ("SELECT latst(a) OVER (PARTITION BY k) FROM t", "latest"),
+        (grouped("tumblingwindow('s', 10)"), "ss"),
+    ],
+)
+def test_what_was_meant(sql, meant):
+    assert meant in refused(sql).hint
+
+
+def test_every_code_has_a_case():
+    covered = {code for _, code, _ in [*WITH_HINT, *WITHOUT_HINT]}
+    assert covered | NOT_OF_A_QUERY == set(CODES)
+    assert not covered & NOT_OF_A_QUERY
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        grouped(f"{TUMBLING}, k", "k, sum(a), window_start()", "HAVING count(*) > 1 EMIT CHANGES"),
+        grouped(f"{TUMBLING}, k", "*"),
+        grouped(f"{STATE} OVER (PARTITION BY k)", "k, last_row(lag(a))"),
+        grouped("slidingwindow('ss', 10, 15) OVER (PARTITION BY k WHEN flag)", "window_trigger(), count(*)"),
+        f"SELECT count(*) FROM arrivals GROUP BY {TUMBLING}",
+        "SELECT lag(a) FROM t WHERE lag(a) > 1 EMIT IMMEDIATELY",
+        "SELECT sum(a) FILTER (WHERE flag) OVER (PARTITION BY k ORDER BY ts) FROM t",
+        "SELECT collect_list(a) OVER (ORDER BY ts ROWS 3 PRECEDING) FROM t",
+        "SELECT ntile(4) OVER (ORDER BY a DESC) FROM arrivals EMIT CHANGES",
+        "SELECT rank() OVER (ORDER BY a) FROM changes",
+        "SELECT sum(a) OVER () FROM batch",
+        "SELECT a FROM batch ORDER BY a LIMIT 5",
+        "SELECT k, n FROM (SELECT k, count(*) AS n, window_end() AS e FROM t "
+        f"GROUP BY {TUMBLING}, k) QUALIFY row_number() OVER (PARTITION BY e ORDER BY n DESC) <= 3",
+        "SELECT window, count(*) FROM t GROUP BY window(ts, '10 seconds')",
+        "INSERT INTO out SELECT a FROM t",
+        "EXPLAIN SELECT lag(a) FROM t",
+    ],
+)
+def test_near_misses_compile(sql):
+    compile_query(sql, catalog(), Functions())
