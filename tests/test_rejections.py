@@ -129,6 +129,9 @@ STATEFUL = [
 
 OVER = [
     ("SELECT a FROM t WHERE rank() OVER (ORDER BY ts) = 1", "over-not-allowed", "rank() OVER (ORDER BY ts)"),
+    (grouped(TUMBLING, rest="HAVING rank() OVER (ORDER BY k) = 1"), "over-not-allowed", "rank() OVER (ORDER BY k)"),
+    (grouped(f"{TUMBLING}, rank() OVER (ORDER BY k)"), "over-not-allowed", "rank() OVER (ORDER BY k)"),
+    (grouped("statewindow(rank() OVER (ORDER BY ts) > 1, flag)"), "over-not-allowed", "rank() OVER (ORDER BY ts)"),
     (
         "SELECT sum(a) OVER (PARTITION BY k ORDER BY ts) FROM arrivals",
         "watermark-required",
@@ -182,6 +185,7 @@ CLAUSES = [
     (f"WITH x AS ({grouped(TUMBLING, rest='EMIT CHANGES')}) SELECT * FROM x", "unsupported-clause", "EMIT CHANGES"),
     (grouped(TUMBLING, rest="EMIT NONSENSE"), "unsupported-clause", "EMIT NONSENSE"),
     (grouped(TUMBLING, rest="EMIT"), "unsupported-clause", "EMIT"),
+    (grouped(TUMBLING, rest="EMIT CHANGES EMIT CHANGES"), "unsupported-clause", "EMIT"),
     (grouped(TUMBLING, rest="EMIT ON WINDOW CLOSE CHANGES"), "unsupported-clause", "EMIT ON WINDOW CLOSE CHANGES"),
     (grouped(TUMBLING, rest="EMIT IMMEDIATELY"), "unsupported-clause", "EMIT IMMEDIATELY"),
     (grouped("countwindow(2)", rest="EMIT CHANGES"), "unsupported-clause", "EMIT CHANGES"),
@@ -293,6 +297,7 @@ def test_every_code_has_a_case():
         grouped(f"{TUMBLING}, k", "k, sum(a), window_start()", "HAVING count(*) > 1 EMIT CHANGES"),
         grouped(f"{TUMBLING}, k", "*"),
         grouped(f"{STATE} OVER (PARTITION BY k)", "k, last_row(lag(a))"),
+        grouped("statewindow(lag(a) OVER (PARTITION BY k) > 1, flag) OVER (PARTITION BY latest(k))"),
         grouped("slidingwindow('ss', 10, 15) OVER (PARTITION BY k WHEN flag)", "window_trigger(), count(*)"),
         f"SELECT count(*) FROM arrivals GROUP BY {TUMBLING}",
         "SELECT lag(a) FROM t WHERE lag(a) > 1 EMIT IMMEDIATELY",

@@ -108,7 +108,9 @@ def _nest(sql: str, other: str, random: Random) -> str:
     """A part in brackets, or in a query of its own."""
     start = random.randrange(len(sql) + 1)
     end = random.randrange(start, len(sql) + 1)
-    before, after = random.choice((("(", ")"), ("((", "))"), ("[", "]"), ("lag(", ")"), ("(SELECT ", ")"), ("{{", "}}")))
+    before, after = random.choice(
+        (("(", ")"), ("((", "))"), ("[", "]"), ("lag(", ")"), ("(SELECT ", ")"), ("{{", "}}"))
+    )
     return sql[:start] + before + sql[start:end] + after + sql[end:]
 
 

@@ -77,7 +77,10 @@ def test_placeholders_are_not_names():
 
 def test_names_of_a_query_that_only_spark_knows_are_taken_as_they_are():
     joined = "(SELECT * FROM t JOIN dim USING (k)) j"
-    assert fields(bound(f"SELECT j.name, anything, lag(j.a) FROM {joined}"))[:2] == ["name -> name", "anything -> anything"]
+    assert fields(bound(f"SELECT j.name, anything, lag(j.a) FROM {joined}"))[:2] == [
+        "name -> name",
+        "anything -> anything",
+    ]
     assert refused(f"SELECT *, lag(a) FROM {joined}") == "unsupported-clause"
     assert refused(f"SELECT *, count(*) FROM {joined} GROUP BY countwindow(2)") == "unsupported-clause"
 
@@ -335,7 +338,9 @@ def test_views_may_read_views():
 
 def test_a_view_used_twice_has_its_own_columns_each_time():
     known = catalog(("lags", "SELECT k, lag(a) AS l FROM t"))
-    plan = bound("WITH x AS (SELECT k, l FROM lags), y AS (SELECT k, l FROM lags) SELECT x.l FROM x JOIN y USING (k)", known)
+    plan = bound(
+        "WITH x AS (SELECT k, l FROM lags), y AS (SELECT k, l FROM lags) SELECT x.l FROM x JOIN y USING (k)", known
+    )
     calls = [call.name for node in logical_nodes(plan) for call in getattr(node, "calls", ())]
     assert len(calls) == len(set(calls)) == 2
 

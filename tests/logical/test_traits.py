@@ -46,7 +46,10 @@ def shown(name: str | None, found: Traits) -> str | None:
         ("SELECT ts, lead(a) OVER (PARTITION BY k ORDER BY ts) AS s FROM t", None),
         ("SELECT ts, sum(a) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM t", None),
         # Its rows come out long after the watermark has passed them: no later window could wait for them.
-        ("SELECT ts, sum(a) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND INTERVAL 1 DAY FOLLOWING) AS s FROM t", None),
+        (
+            "SELECT ts, sum(a) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND INTERVAL 1 DAY FOLLOWING) AS s FROM t",
+            None,
+        ),
         ("SELECT count(*) AS c, window_end() AS e FROM t GROUP BY countwindow(3)", None),
         ("SELECT count(*) AS c, window_end() AS e FROM t GROUP BY slidingwindow('ss', 3)", None),
         ("SELECT ts FROM t GROUP BY statewindow(ok, ok)", None),

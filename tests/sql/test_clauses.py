@@ -81,7 +81,6 @@ def test_emit_of_a_set_operation_is_seen():
         ("SELECT a FROM t GROUP BY HAVING b", "GROUP BY"),
         ("SELECT a FROM t WHERE b WHERE c", "WHERE"),
         ("SELECT a FROM t HAVING b WHERE c", "WHERE"),
-        ("SELECT a FROM t EMIT CHANGES WHERE c", "WHERE"),
         ("SELECT a,, b FROM t", "SELECT"),
         ("SELECT a FROM t GROUP BY a,", "GROUP BY"),
     ],
@@ -90,6 +89,13 @@ def test_refused(sql, place):
     with pytest.raises(PanesError) as caught:
         cut(sql)
     assert (caught.value.code, caught.value.span.text) == ("parse-error", place)
+
+
+@pytest.mark.parametrize("rest", ["EMIT CHANGES WHERE c", "EMIT CHANGES EMIT CHANGES", "EMIT WHERE c"])
+def test_emit_is_the_last_clause(rest):
+    with pytest.raises(PanesError) as caught:
+        cut(f"SELECT a FROM t {rest}")
+    assert (caught.value.code, caught.value.span.text) == ("unsupported-clause", "EMIT")
 
 
 @pytest.mark.parametrize(

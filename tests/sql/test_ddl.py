@@ -94,6 +94,15 @@ def test_columns(column):
     assert (found.name, found.type, found.span.text) == ("a", "int", column)
 
 
+def test_commas_inside_types():
+    stream = read("CREATE STREAM s (m MAP<STRING, INT>, s STRUCT<a: ARRAY<MAP<INT, INT>>, b: DECIMAL(5, 2)>, c INT)")
+    assert [(column.name, column.type) for column in stream.columns] == [
+        ("m", "map<string,int>"),
+        ("s", "struct<a:array<map<int,int>>,b:decimal(5,2)>"),
+        ("c", "int"),
+    ]
+
+
 def test_words_of_ours_may_name_columns():
     stream = read("CREATE STREAM stream (watermark INT, comment STRING, primary INT, key INT)")
     assert [column.name for column in stream.columns] == ["watermark", "comment", "primary", "key"]

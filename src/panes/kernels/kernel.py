@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 @dataclass(frozen=True)
@@ -19,13 +21,17 @@ class Clock:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of state. `low` and `high` tell what it covers without loading it; `load` reads it."""
+    """A piece of state. `low` and `high` tell what it covers without loading it; `load` reads it.
+
+    An operator that keeps several kinds of table tells them apart by `kind`.
+    """
 
     id: str
     rows: int
     low: int
     high: int
     load: Callable[[], pa.Table] = field(compare=False, repr=False)
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,12 @@ class Step:
     rows: pa.Table | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
     wake: int | None = None
+
+
+def new_chunk(table: pa.Table, by: str | None = None, kind: str = "") -> Chunk:
+    """A chunk of a table, with what it covers in the column `by`."""
+    ends = pc.min_max(table[by].cast(pa.int64())).as_py() if by is not None else {"min": 0, "max": 0}
+    return Chunk(uuid.uuid4().hex, table.num_rows, ends["min"], ends["max"], lambda: table, kind)
 
 
 class Kernel(Protocol):

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from panes.kernels.duck import query, quoted
 from panes.kernels.grouped import COUNT, Grouping
-from panes.kernels.kernel import Clock, State, Step
-from panes.kernels.slices import END, START, new_chunk
+from panes.kernels.kernel import Clock, State, Step, new_chunk
+from panes.kernels.slices import END, START
 
 FIRST, LAST, NUMBER, FRESH = "first_time", "last_time", "session_number", "is_fresh"
 

@@ -8,7 +8,6 @@ A window is the merge of its slices. With size = hop a slice is the window.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 
 from panes.kernels.duck import query, quoted
 from panes.kernels.grouped import COUNT, Grouping
-from panes.kernels.kernel import Chunk, Clock, State, Step
+from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
 
 SLICE, START, END = "slice", "window_start", "window_end"
 FOREVER = 2**63 - 1
@@ -177,9 +176,3 @@ class SliceWindows:
             "rows_out": rows.num_rows if rows is not None else 0,
             "groups": sum(chunk.rows for chunk in chunks),
         }
-
-
-def new_chunk(table: pa.Table, by: str) -> Chunk:
-    """A chunk of a table, with what it covers in the column `by`."""
-    ends = pc.min_max(table[by]).as_py()
-    return Chunk(uuid.uuid4().hex, table.num_rows, ends["min"], ends["max"], lambda: table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 
 from panes.catalog import Catalog, Column
@@ -274,7 +275,7 @@ def _resolved(exprs: Iterable[Expr], scope: Scope) -> tuple[Expr, ...]:
 
 
 def _keys(stmt: SelectStmt, kind: windows.WindowKind, scope: Scope, binder: Binder) -> tuple[Field, ...]:
-    """Group keys, then the window's partition keys; a key that is a column keeps its name."""
+    """Group keys, then the window's partition keys; a key that is a column keeps its name, as it was declared."""
     scope = scope.adding([*stmt.bound_mappings, *stmt.aggregate_mappings, *stmt.over_mappings])
     exprs: list[Expr] = []
     for written in stmt.group_by_exprs:
@@ -283,7 +284,11 @@ def _keys(stmt: SelectStmt, kind: windows.WindowKind, scope: Scope, binder: Bind
         exprs.append(expr)
     if isinstance(kind, windows.Window.Count | windows.Window.Sliding | windows.Window.State):
         exprs += kind.partition_by
-    return tuple(Field(expr, expr.column or binder.allocator.allocate()) for expr in dict.fromkeys(exprs))
+    spelled = {name.lower(): name for name in scope.visible()}
+    return tuple(
+        Field(expr, spelled.get(expr.column.lower(), expr.column) if expr.column else binder.allocator.allocate())
+        for expr in dict.fromkeys(exprs)
+    )
 
 
 def _refuse_computed_key(key: Expr, written: Expr, stmt: SelectStmt) -> None:
@@ -329,10 +334,17 @@ class Grouped:
     aliases: Mapping[str, Expr]
 
     def resolve(self, expr: Expr) -> Expr:
-        scope = self.scope.adding(self.computed).with_aliases(self.aliases)
-        resolved = put_keys(resolve(expr, scope), self.keys)
-        check_grouped(resolved, [*(key.name for key in self.keys), *self.computed])
+        resolved = put_keys(resolve(expr, self._after), self.keys)
+        check_grouped(resolved, self._known)
         return resolved
+
+    @cached_property
+    def _after(self) -> Scope:
+        return self.scope.adding(self.computed).with_aliases(self.aliases)
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(name.lower() for name in (*(key.name for key in self.keys), *self.computed))
 
 
 @dataclass(frozen=True)

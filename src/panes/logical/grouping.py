@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
@@ -63,9 +63,8 @@ def _bare(tree: exp.Expr) -> exp.Expr:
     return tree.transform(lambda node: node.unnest() if isinstance(node, exp.Paren) else node)
 
 
-def check_grouped(expr: Expr, allowed: Sequence[str]) -> None:
-    """Refuse a column that is neither grouped, nor a partition key of the window, nor aggregated."""
-    known = {name.lower() for name in allowed}
+def check_grouped(expr: Expr, known: Collection[str]) -> None:
+    """Refuse a column that is not `known` by its lower-case name: grouped, a partition key of the window, aggregated."""
     for ref in expr.columns:
         if ref.parts[0].lower() not in known:
             at = span_of(expr.tokens[ref.first : ref.last + 1])

@@ -68,7 +68,8 @@ def _resolve_ref(expr: Expr, ref: ColumnRef, scope: Scope) -> tuple[tuple[int, i
         _refuse_ambiguous(expr, ref, first, scope)
         return None
     if first in scope.aliases:
-        return (ref.first, ref.first), parenthesised(scope.aliases[first].tokens)
+        tokens = scope.aliases[first].tokens
+        return (ref.first, ref.first), tokens if len(expr.tokens) == 1 else parenthesised(tokens)
     raise _unknown(expr, ref, ref.parts[0], scope)
 
 

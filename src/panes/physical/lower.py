@@ -215,6 +215,8 @@ def _window(
     is_time = isinstance(plan.kind, windows.TimeWindow)
     if is_time or isinstance(plan.kind, windows.Window.Sliding):
         check_time(f"a {type(plan.kind).__name__.lower()} window", plan.span, inner)
+    elif plan.bounds:
+        check_time(f"{plan.bounds[0].call.name}()", plan.bounds[0].call.span, inner)
     changes = lowering.emit.emits_changes(plan)
     if is_time:
         emit = EmitMode.CHANGES if changes else EmitMode.ON_WINDOW_CLOSE

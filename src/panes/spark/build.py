@@ -8,8 +8,8 @@ from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
-from panes.errors import PanesError
 from panes.physical import plan as physical
+from panes.spark.expressions import not_executable, quoted, shifted
 from panes.spark.pack import CONTROL, KEEP, WATERMARK
 from panes.spark.windows import window
 
@@ -79,21 +79,3 @@ class Builder:
 def guarded(sql: str, below: DataFrame) -> str:
     """An expression that is not evaluated for rows that WHERE removed: `a / b` after `WHERE b <> 0` must not fail."""
     return f"CASE WHEN {KEEP} THEN {sql} END" if KEEP in below.columns else sql
-
-
-def shifted(time: str, delay: int = 0) -> str:
-    """A copy of the time, less the delay, for Spark's watermark, which begins in 1970.
-
-    Year 1 becomes 1970, and NULL moves nothing.
-    """
-    moved = f"timestamp_micros(unix_micros(CAST({time} AS TIMESTAMP)) + {62_135_596_800_000_000 - delay})"
-    return f"coalesce({moved}, timestamp_micros(0))"
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def not_executable(what: str) -> PanesError:
-    hint = "EXPLAIN shows how it will run; tumbling, hopping and session windows with aggregates run today."
-    return PanesError("not-executable", f"this version cannot run {what} yet", None, hint)

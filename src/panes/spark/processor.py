@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -130,10 +130,7 @@ class ShardProcessor(StatefulProcessor):
         return directory
 
     def _state(self, directory: Directory) -> State:
-        chunks = [
-            Chunk(one["id"], one["rows"], one["low"], one["high"], partial(load, self.chunks, one["id"]))
-            for one in directory.chunks
-        ]
+        chunks = [_chunk(one, partial(load, self.chunks, one["id"])) for one in directory.chunks]
         return State(tuple(chunks), directory.facts or {})
 
     def _write(self, old: Directory, step: Step, sealed: bool) -> int:
@@ -147,7 +144,8 @@ class ShardProcessor(StatefulProcessor):
                 blob = to_bytes(table)
                 self.chunks.updateValue((chunk.id,), (blob,))
                 CACHE.put(chunk.id, table)
-                entry = {"id": chunk.id, "rows": chunk.rows, "low": chunk.low, "high": chunk.high, "bytes": len(blob)}
+                entry = {name: getattr(chunk, name) for name in ("id", "rows", "low", "high", "kind")}
+                entry["bytes"] = len(blob)
             described.append(entry)
         for gone in known:
             self.chunks.removeKey((gone,))
@@ -166,6 +164,10 @@ class ShardProcessor(StatefulProcessor):
             self.handle.deleteTimer(timer)
         if wanted is not None:
             self.handle.registerTimer(wanted)
+
+
+def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:
+    return Chunk(entry["id"], entry["rows"], entry["low"], entry["high"], loader, entry["kind"])
 
 
 def load(chunks: MapState, id_: str) -> pa.Table:

@@ -1,7 +1,8 @@
-"""Time windows on Spark: pre-projection, pack, shard, unpack, post-projection."""
+"""Windows on Spark: a pre-projection makes the kernel's columns, a post-projection the query's."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING
@@ -10,11 +11,14 @@ from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
 from panes.kernels.accumulators import Accumulator, accumulator, argument_cast
+from panes.kernels.count import CountWindows
 from panes.kernels.grouped import Fold, Grouping
 from panes.kernels.kernel import Kernel
+from panes.kernels.release import Release
 from panes.kernels.session import NUMBER, SessionWindows
 from panes.kernels.slices import END, SLICE, START, SliceWindows
 from panes.physical import plan as physical
+from panes.spark.expressions import not_executable, quoted, shifted, type_of
 from panes.spark.operator import Operator, run
 from panes.spark.pack import BATCH, CONTROL, KEEP, PLACE, SHARD, TIME, WATERMARK
 from panes.sql.duration import TimeUnit
@@ -24,83 +28,139 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Named:
+    """A column of the pre-projection: Spark's text and the name that the kernel knows it by."""
+
+    sql: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Aggregate:
     """An aggregate with its accumulator and the columns that the pre-projection makes for it."""
 
-    argument: physical.Argument
+    output: str
     accumulator: Accumulator
-    columns: tuple[tuple[str, str], ...]  # (SQL, name)
-    condition: tuple[str, str] | None
+    columns: tuple[Named, ...]
+    condition: Named | None = None
+
+    def fold(self, state: str) -> Fold:
+        condition = self.condition.name if self.condition is not None else None
+        return Fold(self.accumulator, tuple(column.name for column in self.columns), condition, state)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The pre-projection of a window: what it is partitioned by, grouped by, ordered by, and its aggregates."""
+
+    partition: tuple[Named, ...]
+    keys: tuple[Named, ...]
+    order: tuple[Named, ...]
+    aggregates: tuple[Aggregate, ...]
+
+    def all(self) -> list[Named]:
+        found = [*self.partition, *self.keys, *self.order]
+        for one in self.aggregates:
+            found += [*one.columns, *([one.condition] if one.condition is not None else [])]
+        return found
+
+
+ROWS = "panes_rows"
 
 
 def window(plan: physical.Window, below: DataFrame, builder: Builder) -> DataFrame:
-    """The DataFrame of a window with aggregates."""
-    from panes.spark.build import not_executable
-
-    if plan.raw:
-        raise not_executable("windows without aggregates")
+    """The DataFrame of a window."""
     if plan.placement.emit == physical.EmitMode.CHANGES:
         raise not_executable("EMIT CHANGES")
-    if not isinstance(plan.kind, physical.Tumbling | physical.Hopping | physical.Session):
-        raise not_executable(f"{type(plan.kind).__name__.lower()} windows")
-    guard = f"CASE WHEN {KEEP} THEN %s END" if KEEP in below.columns else "%s"
-    time = plan.placement.time
-    time_sql = f"`{time}`" if time is not None else "current_timestamp()"
-    if plan.placement.time_shift:
-        time_sql = f"({time_sql} - INTERVAL '0.000001' SECOND)"
-    keys = [(guard % _normalised(key.sql, below), f"panes_k{i}") for i, key in enumerate(plan.keys)]
-    aggregates = [_aggregate(i, argument, below, guard) for i, argument in enumerate(plan.aggregates)]
-    order = [(f"`{name}`", f"panes_o{i}") for i, name in enumerate(plan.placement.key)]
-    ordered = any(one.accumulator.ordered for one in aggregates)
-
-    columns = [*keys, *(column for one in aggregates for column in one.columns)]
-    columns += [one.condition for one in aggregates if one.condition is not None]
-    columns += order if ordered else []
-    names = [name for _, name in keys]
-    shard = f"pmod(hash({', '.join(sql for sql, _ in keys)}), {builder.shards})" if keys else "0"
-    pre = [f"{sql} AS {name}" for sql, name in columns]
-    pre += [f"{time_sql} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
-    pre += [name for name in (KEEP, CONTROL) if name in below.columns]
-    pre += [WATERMARK if WATERMARK in below.columns else f"{_arrival()} AS {WATERMARK}"] if below.isStreaming else []
-    projected = below.selectExpr(*pre)
-
-    folds = tuple(
-        Fold(one.accumulator, tuple(n for _, n in one.columns), one.condition[1] if one.condition else None, f"v{i}")
-        for i, one in enumerate(aggregates)
-    )
-    in_order = (TIME, *(name for _, name in order), BATCH, PLACE) if ordered else ()
-    kernel = _kernel(plan, tuple(names), folds, in_order)
+    if isinstance(plan.kind, physical.Sliding | physical.StateMachine):
+        raise not_executable(f"{'sliding' if isinstance(plan.kind, physical.Sliding) else 'state'} windows")
+    columns = _columns(plan, below)
+    shards = 1 if plan.placement.one_shard else builder.shards
+    projected = _projected(plan, columns, below, shards)
     types = {field.name: field.dataType.simpleString() for field in projected.schema.fields}
     zone = "timestamp_ntz" if types[TIME] == "timestamp_ntz" else "timestamp"
-    outputs = [(name, types[name]) for name in names]
-    outputs += [(f"v{i}", one.accumulator.value_type) for i, one in enumerate(aggregates)]
+    kept = [*columns.partition, *columns.keys]
+    outputs = [(key.name, types[key.name]) for key in kept]
+    outputs += [(f"v{i}", one.accumulator.value_type) for i, one in enumerate(columns.aggregates)]
     outputs += [(START, zone), (END, zone)]
-    operator = Operator(
-        kernel,
-        1 if plan.placement.one_shard else builder.shards,
-        tuple(outputs),
-        tuple((name, None if zone == "timestamp_ntz" else "UTC") for name in (START, END)),
-        repr(plan),
-    )
+    times = tuple((name, None if zone == "timestamp_ntz" else "UTC") for name in (START, END))
+    operator = Operator(_kernel(plan, columns), shards, tuple(outputs), times, repr(plan))
     unpacked = run(operator, projected, builder.spark)
-    post = [f"{name} AS `{key.name}`" for name, key in zip(names, plan.keys, strict=True)]
-    post += [
-        f"{Template(one.accumulator.finish).substitute(v=f'v{i}')} AS `{one.argument.output}`"
-        for i, one in enumerate(aggregates)
-    ]
-    post += [f"{bound} AS `{name}`" for name, bound in plan.bounds]
-    return unpacked.selectExpr(*post)
+    return _raw_rows(plan, unpacked, below) if plan.raw else _values(plan, columns, unpacked)
 
 
-def _arrival() -> str:
-    from panes.spark.build import shifted
+def _columns(plan: physical.Window, below: DataFrame) -> Columns:
+    guard = f"CASE WHEN {KEEP} THEN %s END" if KEEP in below.columns else "%s"
+    is_count = isinstance(plan.kind, physical.Count)
+    partition_sql = list(plan.placement.partition_by) if is_count else []
+    partition = [Named(guard % _normalised(sql, below), f"panes_p{i}") for i, sql in enumerate(partition_sql)]
+    grouped = [] if plan.raw and is_count else [key for key in plan.keys if key.sql not in partition_sql]
+    keys = [Named(guard % _normalised(key.sql, below), f"panes_k{i}") for i, key in enumerate(grouped)]
+    order = [Named(quoted(name), f"panes_o{i}") for i, name in enumerate(plan.placement.key)]
+    if plan.raw:
+        aggregates = [_rows_as_values(below, guard)]
+    else:
+        aggregates = [_aggregate(i, argument, below, guard) for i, argument in enumerate(plan.aggregates)]
+    ordered = is_count or any(one.accumulator.ordered for one in aggregates)
+    return Columns(tuple(partition), tuple(keys), tuple(order) if ordered else (), tuple(aggregates))
 
-    return shifted("current_timestamp()")
+
+def _projected(plan: physical.Window, columns: Columns, below: DataFrame, shards: int) -> DataFrame:
+    time = plan.placement.time
+    time_sql = quoted(time) if time is not None else "current_timestamp()"
+    if plan.placement.time_shift:
+        time_sql = f"({time_sql} - INTERVAL '0.000001' SECOND)"
+    by = columns.partition if isinstance(plan.kind, physical.Count) else columns.keys
+    shard = f"pmod(hash({', '.join(key.sql for key in by)}), {shards})" if by else "0"
+    pre = [f"{one.sql} AS {one.name}" for one in columns.all()]
+    pre += [f"{time_sql} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
+    pre += [name for name in (KEEP, CONTROL) if name in below.columns]
+    if below.isStreaming:
+        pre.append(WATERMARK if WATERMARK in below.columns else f"{shifted('current_timestamp()')} AS {WATERMARK}")
+    return below.selectExpr(*pre)
+
+
+def _values(plan: physical.Window, columns: Columns, unpacked: DataFrame) -> DataFrame:
+    """The post-projection: keys under their names, aggregates finished by Spark."""
+    partition_sql = list(plan.placement.partition_by) if columns.partition else []
+    names = iter(columns.keys)
+    post = []
+    for key in plan.keys:
+        own = columns.partition[partition_sql.index(key.sql)] if key.sql in partition_sql else next(names)
+        post.append(f"{own.name} AS {quoted(key.name)}")
+    for i, one in enumerate(columns.aggregates):
+        post.append(f"{Template(one.accumulator.finish).substitute(v=f'v{i}')} AS {quoted(one.output)}")
+    return unpacked.selectExpr(*post, *_bounds(plan))
+
+
+def _raw_rows(plan: physical.Window, unpacked: DataFrame, below: DataFrame) -> DataFrame:
+    """The post-projection of a window whose rows come out: one output per row and window."""
+    exploded = unpacked.selectExpr(f"explode(v0) AS {ROWS}", *_bounds(plan))
+    names = _own(below)
+    fields = [f"{ROWS}.c{i} AS {quoted(name)}" for i, name in enumerate(names)]
+    return exploded.selectExpr(*fields, *(quoted(name) for name, _ in plan.bounds))
+
+
+def _bounds(plan: physical.Window) -> list[str]:
+    return [f"{bound} AS {quoted(name)}" for name, bound in plan.bounds]
+
+
+def _own(below: DataFrame) -> list[str]:
+    return [name for name in below.columns if name not in (KEEP, CONTROL, WATERMARK)]
+
+
+def _rows_as_values(below: DataFrame, guard: str) -> Aggregate:
+    """The window's rows as a list, in the stream's order: a window without aggregates is one that collects."""
+    struct = ", ".join(f"'c{i}', {quoted(name)}" for i, name in enumerate(_own(below)))
+    sql = guard % f"named_struct({struct})"
+    found = accumulator("collect_list", [type_of(f"named_struct({struct})", below)])
+    assert found is not None
+    return Aggregate(ROWS, found, (Named(sql, ROWS),))
 
 
 def _normalised(sql: str, below: DataFrame) -> str:
     """A key as Spark's GROUP BY sees it: -0.0 is 0.0, every NaN is one NaN."""
-    type_ = below.selectExpr(f"{sql} AS k").schema["k"].dataType.simpleString()
+    type_ = type_of(sql, below)
     if type_ in ("double", "float"):
         one = f"WHEN isnan({sql}) THEN CAST('NaN' AS {type_}) WHEN {sql} = 0 THEN CAST(0 AS {type_})"
         return f"(CASE {one} ELSE {sql} END)"
@@ -112,32 +172,40 @@ def _aggregate(index: int, argument: physical.Argument, below: DataFrame, guard:
     constant = ""
     if argument.function in ("percentile", "approx_count_distinct"):
         args, constant = args[:1], (argument.args[1] if len(argument.args) > 1 else "")
-    types = [below.selectExpr(f"{arg} AS x").schema["x"].dataType.simpleString() for arg in args]
+    types = [type_of(arg, below) for arg in args]
     casts = [argument_cast(argument.function, type_) for type_ in types]
-    cast = [f"CAST({arg} AS {to})" if to else arg for arg, to in zip(args, casts, strict=True)]
+    cast = [f"CAST({arg} AS {to})" if to else f"({arg})" for arg, to in zip(args, casts, strict=True)]
     types = [to or type_ for to, type_ in zip(casts, types, strict=True)]
     if argument.function == "approx_count_distinct":
-        cast = [f"CASE WHEN ({cast[0]}) IS NOT NULL THEN xxhash64({cast[0]}) END"]
-        types = ["bigint"]
+        cast, types = [f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END"], ["bigint"]
     if argument.function == "percentile":
-        types = [*types, "array<double>" if "(" in constant and "array" in constant.lower() else "double"]
-        constant = _duck_constant(constant, below)
+        types = [*types, type_of(constant, below)]
+        constant = _as_duck(constant, below)
     found = accumulator(argument.function, types, argument.distinct, argument.ignore_nulls, constant)
     if found is None:
         raise PanesError("not-executable", f"{argument.text} has no accumulator yet")
-    columns = tuple((guard % sql, f"panes_a{index}_{j}") for j, sql in enumerate(cast))
-    condition = (guard % f"({argument.condition})", f"panes_f{index}") if argument.condition is not None else None
-    return Aggregate(argument, found, columns, condition)
+    columns = tuple(Named(guard % sql, f"panes_a{index}_{j}") for j, sql in enumerate(cast))
+    condition = Named(guard % f"({argument.condition})", f"panes_f{index}") if argument.condition is not None else None
+    return Aggregate(argument.output, found, columns, condition)
 
 
-def _duck_constant(sql: str, below: DataFrame) -> str:
+def _as_duck(sql: str, below: DataFrame) -> str:
     """A constant of Spark's as text for DuckDB."""
     value = below.sparkSession.sql(f"SELECT {sql} AS v").collect()[0]["v"]
     return str([float(one) for one in value]) if isinstance(value, list) else str(float(value))
 
 
-def _kernel(plan: physical.Window, keys: tuple[str, ...], folds: tuple[Fold, ...], order: tuple[str, ...]) -> Kernel:
-    late = plan.placement.late or plan.placement.mode == physical.Mode.ARRIVAL
+FIRST_TIME = Accumulator(f"min({TIME}) $w", "min($s)", "$s", "timestamp", "$v")
+LAST_TIME = Accumulator(f"max({TIME}) $w", "max($s)", "$s", "timestamp", "$v")
+
+
+def _kernel(plan: physical.Window, columns: Columns) -> Kernel:
+    keys = tuple(key.name for key in columns.keys)
+    folds = tuple(one.fold(f"v{i}") for i, one in enumerate(columns.aggregates))
+    arrival = plan.placement.mode == physical.Mode.ARRIVAL
+    by_time = () if arrival else (TIME, *(name.name for name in columns.order))
+    order = (*by_time, BATCH, PLACE) if isinstance(plan.kind, physical.Count) or _ordered(columns.aggregates) else ()
+    late = plan.placement.late or arrival
     match plan.kind:
         case physical.Tumbling(unit=unit, length=length):
             size = hop = length * TimeUnit(unit).microseconds
@@ -148,5 +216,15 @@ def _kernel(plan: physical.Window, keys: tuple[str, ...], folds: tuple[Fold, ...
         case physical.Session(unit=unit, gap=gap):
             grouping = Grouping((*keys, NUMBER), folds, order)
             return SessionWindows(gap * TimeUnit(unit).microseconds, TIME, keys, grouping, late)
+        case physical.Count(count=count, every=every):
+            waits = not arrival and plan.placement.emit != physical.EmitMode.IMMEDIATELY
+            release = Release(TIME, order, waits, plan.placement.late)
+            ends = (Fold(FIRST_TIME, (), None, START), Fold(LAST_TIME, (), None, END))
+            partition = tuple(key.name for key in columns.partition)
+            return CountWindows(count, every, partition, keys, (*folds, *ends), release)
         case _:
-            raise AssertionError(f"{plan.kind} is not a time window")
+            raise AssertionError(f"{plan.kind} has no kernel")
+
+
+def _ordered(aggregates: Sequence[Aggregate]) -> bool:
+    return any(one.accumulator.ordered for one in aggregates)

@@ -69,6 +69,9 @@ def cut_select(tokens: Tokens) -> Clauses:
         spark_only = spark_only or (word == "SELECT" and word in keywords)
         if spark_only and word != "EMIT":
             continue  # the second SELECT of a set operation: Spark's
+        if "EMIT" in keywords:
+            hint = "EMIT stands once, at the end of the statement that is run."
+            raise PanesError("unsupported-clause", f"EMIT before {word}", keywords["EMIT"].span, hint)
         if word in keywords:
             raise PanesError("parse-error", f"{word} stands twice in one SELECT", tokens[index].span)
         if word in CLAUSES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from sqlglot import exp
 
@@ -23,7 +24,7 @@ from panes.sql.statements import (
     Statement,
     Watermark,
 )
-from panes.sql.tokens import SPARK, Token, TokenType, closing, span_of, split
+from panes.sql.tokens import SPARK, Token, TokenType, closing, span_of, split, top_level
 
 KINDS = {kind.value: kind for kind in ObjectKind}
 STREAM_USAGE = (
@@ -116,7 +117,7 @@ def _columns(tokens: tuple[Token, ...], span: Span) -> tuple[tuple[ColumnDef, ..
     columns: list[ColumnDef] = []
     watermark: Watermark | None = None
     key: tuple[str, ...] = ()
-    for item in split(tokens, TokenType.COMMA):
+    for item in _items(tokens):
         if not item:
             raise PanesError("parse-error", "a column is missing at a comma", span_of(tokens), STREAM_USAGE)
         words = [token.word for token in item[:2]]
@@ -133,6 +134,16 @@ def _columns(tokens: tuple[Token, ...], span: Span) -> tuple[tuple[ColumnDef, ..
     if not columns:
         raise PanesError("parse-error", "a stream needs at least one column", span, STREAM_USAGE)
     return tuple(columns), watermark, key
+
+
+def _items(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
+    """Cut at every comma outside brackets; the one of `MAP<STRING, INT>` is inside."""
+    cuts, open_ = [-1], 0
+    for index in top_level(tokens):
+        open_ += (tokens[index].text == "<") - (tokens[index].text == ">")
+        if tokens[index].kind == TokenType.COMMA and open_ <= 0:
+            cuts.append(index)
+    return [tokens[start + 1 : end] for start, end in pairwise([*cuts, len(tokens)])] if tokens else []
 
 
 def _column(item: tuple[Token, ...]) -> ColumnDef:

@@ -25,8 +25,7 @@ def check_placement(clauses: Clauses, functions: Functions) -> None:
     for item in clauses.group_by:
         _refuse_aggregates(item, functions, "aggregate-in-group-by", "GROUP BY")
         refuse_bounds(item, "GROUP BY")
-        if not is_window_item(item):
-            _refuse_over_calls(item, functions, "GROUP BY")
+        _refuse_over_calls(item[1:] if is_window_item(item) else item, functions, "GROUP BY")
     _refuse_aggregates(clauses.where, functions, "aggregate-in-where", "WHERE")
     refuse_bounds(clauses.where, "WHERE")
     _refuse_over_calls(clauses.where, functions, "WHERE")

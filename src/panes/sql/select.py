@@ -228,7 +228,9 @@ def _field(tokens: Tokens, written: Tokens) -> SelectField | Star:
     if isinstance(tree, exp.Aliases):
         raise PanesError("unsupported-clause", "several names for one output", whole.span)
     if isinstance(tree, exp.Alias):
-        position = tree.args["alias"].meta["start"]
+        position = tree.args["alias"].meta.get("start")
+        if position is None:
+            raise PanesError("parse-error", "the name of an output is missing here", whole.span)
         if tokens[position] not in written:
             raise PanesError("parse-error", "a call cannot be the name of an output", tokens[position].span)
         end = position - 1 if tokens[position - 1].word == "AS" else position

@@ -22,6 +22,10 @@ SPARK = Spark()
 OPENING = {TokenType.L_PAREN: ")", TokenType.L_BRACKET: "]", TokenType.L_BRACE: "}"}
 CLOSING = {TokenType.R_PAREN: ")", TokenType.R_BRACKET: "]", TokenType.R_BRACE: "}"}
 DEEPEST = 250  # brackets in brackets; sqlglot takes about twenty frames for each
+DEEPEST_CASTS = 10  # `date(date(…))`: sqlglot reads each as a type and then again as a call, which doubles its work
+DEEPEST_TYPES = 50  # `ARRAY<ARRAY<…>>`
+NESTED_TYPES = frozenset((TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT))
+TYPES = SPARK.parser_class.TYPE_TOKENS - {TokenType.UNION}
 _OPENINGS = re.compile(r"['\"`]|/\*")
 STRINGS = frozenset((TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.NATIONAL_STRING))
 
@@ -153,18 +157,32 @@ def span_of(tokens: Sequence[Token]) -> Span:
 def check_brackets(tokens: Sequence[Token]) -> None:
     """Refuse a text whose brackets do not pair up, or nest too deeply."""
     open_: list[Token] = []
-    for token in tokens:
+    casts: list[bool] = []  # whether each comes after the name of a type
+    types = 0
+    for before, token in zip((None, *tokens), tokens, strict=False):
         if token.kind in OPENING:
             open_.append(token)
-            if len(open_) > DEEPEST:
-                hint = "Take parts of it into views, or name them with WITH."
-                raise PanesError("parse-error", f"brackets are nested more than {DEEPEST} deep", token.span, hint)
+            casts.append(before is not None and before.kind in TYPES)
+            if len(open_) > DEEPEST or (casts[-1] and sum(casts) > DEEPEST_CASTS):
+                raise _too_deep(token)
         elif token.kind in CLOSING:
             if not open_ or OPENING[open_[-1].kind] != CLOSING[token.kind]:
                 raise PanesError("parse-error", f"nothing opens this {token.text}", token.span)
             open_.pop()
+            casts.pop()
+        elif token.text == "<" and before is not None and before.kind in NESTED_TYPES:
+            types += 1
+            if types > DEEPEST_TYPES:
+                raise _too_deep(token)
+        elif token.text == ">" and types:
+            types -= 1
     if open_:
         raise PanesError("parse-error", f"nothing closes this {open_[-1].text}", open_[-1].span)
+
+
+def _too_deep(token: Token) -> PanesError:
+    hint = "Take parts of it into views, or name them with WITH."
+    return PanesError("parse-error", "brackets are nested too deeply", token.span, hint)
 
 
 def closing(tokens: Sequence[Token], opening: int) -> int:

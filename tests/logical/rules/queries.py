@@ -30,7 +30,11 @@ def queries(draw: st.DrawFn, source: str = "files") -> str:
         new = [f"c{level}{index}" for index in range(len(names))]
         items = [f"{name} AS {alias}" for name, alias in zip(names, new, strict=True)]
         for index in range(draw(st.integers(0, 2))):
-            rank, by, order = draw(st.sampled_from(RANKS)), draw(st.sampled_from(columns)), draw(st.sampled_from(columns))
+            rank, by, order = (
+                draw(st.sampled_from(RANKS)),
+                draw(st.sampled_from(columns)),
+                draw(st.sampled_from(columns)),
+            )
             items.append(f"{rank}() OVER (PARTITION BY {by} ORDER BY {order}) AS r{level}{index}")
             new.append(f"r{level}{index}")
         sql = f"SELECT {', '.join(items)} FROM {sql if level == 0 else f'({sql})'}{draw(conditions(columns))}"

@@ -44,6 +44,8 @@ def test_not_across_a_projection():
 def test_a_node_that_reads_another_stays_above_it():
     plan = bound("SELECT sum(a) OVER (PARTITION BY k ORDER BY ts) FROM t")
     over = plan.input.input
-    reader = bound("SELECT max(col_1) OVER (PARTITION BY k ORDER BY ts) FROM (SELECT ts, k, a AS col_1 FROM t)").input.input
+    reader = bound(
+        "SELECT max(col_1) OVER (PARTITION BY k ORDER BY ts) FROM (SELECT ts, k, a AS col_1 FROM t)"
+    ).input.input
     stacked = OverWindow(over, over.partition_by, over.order_by, reader.calls)
     assert merge_over_windows(stacked) == stacked

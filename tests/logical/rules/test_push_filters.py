@@ -64,7 +64,13 @@ def test_below_several_over_windows():
     sql = """SELECT k, rank() OVER (PARTITION BY k, a ORDER BY ts) AS x, rank() OVER (PARTITION BY K ORDER BY v) AS y
              FROM files QUALIFY x + y > 0 AND upper(k) = 'X' AND a > 0"""
     plan = push_filters_below_over(bound(sql))
-    assert shape(plan)[1:] == ["col_1 + col_2 > 0 AND a > 0", "OverWindow", "OverWindow", "upper(k) = 'X'", "DataSource"]
+    assert shape(plan)[1:] == [
+        "col_1 + col_2 > 0 AND a > 0",
+        "OverWindow",
+        "OverWindow",
+        "upper(k) = 'X'",
+        "DataSource",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def test_several_ranks_of_one_window():
 
 
 def test_only_the_window_next_to_the_filter():
-    sql = """SELECT rank() OVER (PARTITION BY k ORDER BY v) AS r, rank() OVER (PARTITION BY a ORDER BY v) AS q FROM files
-             QUALIFY r <= 3"""
+    sql = """SELECT rank() OVER (PARTITION BY k ORDER BY v) AS r, rank() OVER (PARTITION BY a ORDER BY v)
+             FROM files QUALIFY r <= 3"""
     assert limits(compiled(sql).logical) == [None, None]
 
 

@@ -1,0 +1,163 @@
+"""Count windows: n consecutive rows of a partition; with `every`, the last n rows at each multiple of `every`.
+
+n = 3              1 2 3 | 4 5 6 | 7 …
+n = 3, every = 2   at 4: 2 3 4, at 6: 4 5 6, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from panes.kernels.duck import query, quoted
+from panes.kernels.grouped import Fold, Grouping
+from panes.kernels.kernel import Clock, State, Step, new_chunk
+from panes.kernels.release import WAITING, Release
+
+INDEX, STOP, SEEN = "row_index", "window_stop", "rows_seen"
+SEEN_ROWS, KEPT_ROWS = "seen", "kept"
+
+
+@dataclass(frozen=True)
+class CountWindows:
+    """The kernel of count windows. `partition` keys have a count each, `keys` group the rows inside a window.
+
+    Without `every` a window in the making is its accumulators; with it, the last n rows of each partition are kept.
+    """
+
+    count: int
+    every: int | None
+    partition: tuple[str, ...]
+    keys: tuple[str, ...]
+    folds: tuple[Fold, ...]
+    release: Release
+
+    def pack(self, rows: pa.Table) -> pa.Table:
+        """Rows keep their places: order matters."""
+        return rows
+
+    def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+        """Number the released rows, and give out every window that is full."""
+        waiting = [chunk for chunk in state.chunks if chunk.kind == WAITING]
+        rows, still_waiting, late = self.release.take(waiting, batch, clock)
+        seen = _table(state, SEEN_ROWS)
+        kept = _table(state, KEPT_ROWS)
+        out: list[pa.Table] = []
+        if rows is not None:
+            numbered, seen = self._numbered(rows, seen)
+            kept = self._folded(numbered) if kept is None else self._joined(kept, self._folded(numbered))
+            stops = self._stops(numbered)
+            out += self._windows(kept, stops)
+            kept = self._without_done(kept, seen)
+        if clock.flush and kept is not None and seen is not None:
+            out += self._windows(kept, self._last_stops(seen))
+            kept, seen = None, None
+        result = pa.concat_tables(out, promote_options="permissive") if out else None
+        chunks = list(still_waiting)
+        chunks += [new_chunk(seen, None, SEEN_ROWS)] if seen is not None and seen.num_rows else []
+        chunks += [new_chunk(kept, None, KEPT_ROWS)] if kept is not None and kept.num_rows else []
+        if rows is None and not clock.flush:
+            chunks = [*still_waiting, *(chunk for chunk in state.chunks if chunk.kind != WAITING)]
+        counters = {
+            "late_rows": late,
+            "rows_out": result.num_rows if result is not None else 0,
+            "groups": kept.num_rows if kept is not None else 0,
+            "buffered_rows": sum(chunk.rows for chunk in still_waiting),
+        }
+        wake = min((chunk.low + 1 for chunk in still_waiting), default=None)
+        return Step(State(tuple(chunks), state.facts), result, counters, wake)
+
+    def _numbered(self, rows: pa.Table, seen: pa.Table | None) -> tuple[pa.Table, pa.Table]:
+        """Rows with their number in the partition, from 0; and how many each partition has had."""
+        over = _partition_by(self.partition)
+        order = ", ".join(f"r.{quoted(name)}" for name in self.release.order)
+        before = "0"
+        join = ""
+        tables = {"parts": rows}
+        if seen is not None:
+            before = f"coalesce(s.{SEEN}, 0)"
+            join = f" LEFT JOIN seen s ON {_same(self.partition, 'r', 's')}"
+            tables["seen"] = seen
+        numbered = query(
+            f"SELECT r.*, row_number() OVER ({over}ORDER BY {order}) - 1 + {before} AS {INDEX} FROM parts r{join}",
+            **tables,
+        )
+        names = [quoted(name) for name in self.partition]
+        group = f" GROUP BY {', '.join(names)}" if names else ""
+        counted = query(
+            f"SELECT {', '.join([*names, f'max({INDEX}) + 1 AS {SEEN}'])} FROM parts{group}", parts=numbered
+        )
+        if seen is not None:
+            both = pa.concat_tables([seen, counted], promote_options="permissive")
+            counted = query(f"SELECT {', '.join([*names, f'max({SEEN}) AS {SEEN}'])} FROM parts{group}", parts=both)
+        return numbered, counted
+
+    def _grouping(self, by: Sequence[str], order: tuple[str, ...] = ()) -> Grouping:
+        return Grouping((*self.partition, *by, *self.keys), self.folds, order)
+
+    def _folded(self, numbered: pa.Table) -> pa.Table:
+        """Accumulators per window, or the rows themselves where windows overlap."""
+        if self.every is not None:
+            return numbered
+        rows = query(f"SELECT *, ({INDEX} // {self.count} + 1) * {self.count} AS {STOP} FROM parts", parts=numbered)
+        return self._grouping((STOP,), self.release.order).fold(rows)
+
+    def _joined(self, kept: pa.Table, new: pa.Table) -> pa.Table:
+        if self.every is not None:
+            return pa.concat_tables([kept, new], promote_options="permissive")
+        return self._grouping((STOP,)).merge([kept, new])
+
+    def _stops(self, numbered: pa.Table) -> pa.Table:
+        """The numbers at which a window of each partition ends among these rows."""
+        step = self.every or self.count
+        names = ", ".join([*(quoted(name) for name in self.partition), f"{INDEX} + 1 AS {STOP}"])
+        where = f"({INDEX} + 1) % {step} = 0 AND {INDEX} + 1 >= {self.count}"
+        return query(f"SELECT {names} FROM parts WHERE {where}", parts=numbered)
+
+    def _last_stops(self, seen: pa.Table) -> pa.Table:
+        """At the end of the input: the partitions that have had rows since their last window."""
+        step = self.every or self.count
+        stop = SEEN if self.every is not None else f"({SEEN} // {step} + 1) * {step}"
+        names = ", ".join([*(quoted(name) for name in self.partition), f"{stop} AS {STOP}"])
+        where = f"{SEEN} % {step} <> 0 OR {SEEN} < {self.count}"
+        return query(f"SELECT {names} FROM parts WHERE {where}", parts=seen)
+
+    def _windows(self, kept: pa.Table, stops: pa.Table) -> list[pa.Table]:
+        """The windows that end at `stops`, evaluated."""
+        if not stops.num_rows:
+            return []
+        same = _same(self.partition, "k", "s")
+        if self.every is None:
+            groups = query(
+                f"SELECT k.* FROM kept k JOIN stops s ON {same} AND k.{STOP} = s.{STOP}", kept=kept, stops=stops
+            )
+        else:
+            inside = f"k.{INDEX} >= s.{STOP} - {self.count} AND k.{INDEX} < s.{STOP}"
+            rows = query(
+                f"SELECT k.*, s.{STOP} FROM kept k JOIN stops s ON {same} AND {inside}", kept=kept, stops=stops
+            )
+            groups = self._grouping((STOP,), self.release.order).fold(rows)
+        values = self._grouping((STOP,)).evaluate(groups)
+        return [values.drop_columns([STOP])] if values.num_rows else []
+
+    def _without_done(self, kept: pa.Table, seen: pa.Table) -> pa.Table:
+        """What a later window still needs."""
+        same = _same(self.partition, "k", "s")
+        needed = f"k.{STOP} > s.{SEEN}" if self.every is None else f"k.{INDEX} >= s.{SEEN} - {self.count}"
+        return query(f"SELECT k.* FROM kept k JOIN seen s ON {same} AND {needed}", kept=kept, seen=seen)
+
+
+def _table(state: State, kind: str) -> pa.Table | None:
+    parts = [chunk.load() for chunk in state.chunks if chunk.kind == kind]
+    return pa.concat_tables(parts, promote_options="permissive") if parts else None
+
+
+def _partition_by(names: Sequence[str]) -> str:
+    return f"PARTITION BY {', '.join(f'r.{quoted(name)}' for name in names)} " if names else ""
+
+
+def _same(names: Sequence[str], left: str, right: str) -> str:
+    parts = [f"{left}.{quoted(name)} IS NOT DISTINCT FROM {right}.{quoted(name)}" for name in names]
+    return " AND ".join(parts) or "true"
