@@ -64,7 +64,7 @@ def _bare(tree: exp.Expr) -> exp.Expr:
 
 
 def check_grouped(expr: Expr, known: Collection[str]) -> None:
-    """Refuse a column that is not `known` by its lower-case name: grouped, a partition key of the window, aggregated."""
+    """Refuse a column that is not grouped, no partition key of the window, not aggregated (`known`, in lower case)."""
     for ref in expr.columns:
         if ref.parts[0].lower() not in known:
             at = span_of(expr.tokens[ref.first : ref.last + 1])

@@ -189,9 +189,8 @@ def _stages(calls: Sequence[logical.Computed]) -> list[tuple[tuple[str, ...], li
         folded = tuple(expr.key for expr in keys)
         exprs = [*one.call.args, *keys, *([one.call.filter] if one.call.filter is not None else [])]
         after = max((made.get(name, -1) for expr in exprs for name in expr.column_names), default=-1)
-        keyed = max((made.get(name, -1) for expr in keys for name in expr.column_names), default=-1)
-        place = places.get(folded, -1)
-        if place < after or place <= keyed:
+        place = places.get(folded)
+        if place is None or place < after:
             place = places[folded] = len(stages)
             stages.append((partition_by, []))
         stages[place][1].append(one)

@@ -118,10 +118,12 @@ def _list(tokens: Tokens, keyword: Token | None) -> tuple[Tokens, ...]:
 def _starts(tokens: Tokens) -> list[tuple[str, int]]:
     """Each clause keyword outside brackets with its index."""
     starts: list[tuple[str, int]] = []
+    seen: list[str] = []
     for index in top_level(tokens):
         word = tokens[index].word
-        if _starts_clause(tokens, index, word, [name for name, _ in starts]):
+        if _starts_clause(tokens, index, word, seen):
             starts.append((word, index))
+            seen.append(word)
     return starts
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from sqlglot import exp
@@ -59,7 +60,13 @@ def parse(sql: str, functions: Functions | None = None, reserved: Iterable[str] 
 
 def allocator(sql: str, reserved: Iterable[str] = ()) -> ColPlaceholderAllocator:
     """Placeholders that clash neither with the text nor with `reserved`."""
-    return ColPlaceholderAllocator([*reserved, *_PLACEHOLDER.findall(sql)])
+    return ColPlaceholderAllocator([*reserved, *_placeholders_in(sql)])
+
+
+@lru_cache(maxsize=4)
+def _placeholders_in(sql: str) -> frozenset[str]:
+    """Kept, since each statement of a script asks for those of the whole text."""
+    return frozenset(_PLACEHOLDER.findall(sql))
 
 
 def script_parts(source: Source) -> list[tuple[Token, ...]]:

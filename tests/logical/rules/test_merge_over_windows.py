@@ -24,6 +24,7 @@ def chain(plan: Plan) -> list[str]:
         ("sum(a) OVER (PARTITION BY k ORDER BY ts ROWS 1 PRECEDING), max(a) OVER w", ["sum max"]),
         ("sum(a) OVER w, max(a) OVER (PARTITION BY k ORDER BY ts DESC)", ["sum", "max"]),
         ("sum(a) OVER w, max(a) OVER u", ["sum", "max"]),
+        ("a + b AS c, sum(a) OVER (PARTITION BY c), max(a) OVER (PARTITION BY a + b)", ["sum max"]),
         # After a node that waits for later rows there is no time, so it goes last.
         ("lead(a) OVER w, max(a) OVER u", ["max", "lead"]),
         ("sum(a) OVER w, max(a) OVER u, lead(a) OVER w", ["max", "sum lead"]),

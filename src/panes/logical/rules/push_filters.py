@@ -40,12 +40,7 @@ def push_filters_below_project(plan: Plan) -> Plan:
 def _below_project(plan: Plan) -> Plan:
     match plan:
         case Filter(input=Project(input=source, fields=fields) as project, predicates=predicates):
-            names = [field.name.lower() for field in fields]
-            columns = {
-                field.name.lower(): field.expr
-                for field in fields
-                if field.expr.column is not None and names.count(field.name.lower()) == 1
-            }
+            columns = {field.name.lower(): field.expr for field in fields if field.expr.column is not None}
             pushed = tuple(p for p in predicates if may_move(p) and set(p.column_names) <= columns.keys())
             if not pushed:
                 return plan
