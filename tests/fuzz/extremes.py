@@ -32,6 +32,12 @@ def _doubling_views(n: int) -> str:
     return f"CREATE VIEW p0 AS SELECT k FROM clicks; CREATE VIEW q0 AS SELECT k FROM clicks; {pairs} SELECT * FROM p0"
 
 
+def _doubling_aliases(n: int) -> str:
+    """Each alias stands for the one before it twice."""
+    aliases = "".join(f", c{i - 1} + c{i - 1} AS c{i}" for i in range(1, n))
+    return f"SELECT lag(a), a + a AS c0{aliases} FROM users"
+
+
 DEEP: dict[str, Sized] = {
     "parentheses": _around("(", "a", ")"),
     "parentheses around a condition": _around("(", "a > 1", ")", "SELECT lag(a) FROM users WHERE {}"),
@@ -99,6 +105,7 @@ LONG: dict[str, Sized] = {
     "values": _list("(#)", "VALUES {}"),
     "chain of with": _ctes,
     "doubling views": _doubling_views,
+    "doubling aliases": _doubling_aliases,
     "with": _list("c# AS (SELECT a FROM users)", "WITH {} SELECT lag(a) FROM c0"),
     "declared columns": _list("c# INT", "CREATE STREAM long ({}); SELECT lag(c0) FROM long; DESCRIBE long"),
     "options": _list("o# = 'x'", "CREATE SINK long WITH (connector = 'console', {}); DESCRIBE long"),

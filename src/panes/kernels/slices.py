@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from panes.kernels.changes import difference
 from panes.kernels.duck import query, quoted
 from panes.kernels.grouped import COUNT, Grouping
 from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
@@ -53,6 +54,7 @@ class SliceWindows:
     keys: tuple[str, ...]
     grouping: Grouping  # by SLICE and the keys
     late: bool = True
+    changes: bool = False  # after each batch the groups that changed come out, and closing is silent
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """Rows folded by slice and key; rows in no window are left out."""
@@ -65,6 +67,8 @@ class SliceWindows:
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Close what the watermark has passed, take the batch in, and at the end of input close the rest."""
+        if self.changes:
+            return self._step_with_changes(state, batch, clock)
         closed = state.facts.get("closed")
         watermark = clock.watermark
         chunks = state.chunks
@@ -87,6 +91,59 @@ class SliceWindows:
         rows = pa.concat_tables(out) if out else None
         facts = {**state.facts, "closed": closed}
         return Step(State(chunks, facts), rows, self._counters(chunks, rows, late), self._wake(chunks, closed))
+
+    def _step_with_changes(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+        """Take the batch in, and give out how the open windows that it touches have changed."""
+        closed = state.facts.get("closed")
+        if clock.watermark is not None:
+            closed = clock.watermark if closed is None else max(closed, clock.watermark)
+        chunks, rows, late = state.chunks, None, 0
+        if batch is not None and batch.num_rows:
+            batch, late = self._without_late(batch, closed)
+            if batch.num_rows:
+                rows = self._changes(chunks, batch, closed)
+                chunks = self._add(chunks, batch, closed)
+        chunks = () if clock.flush else self._without_passed(chunks, closed)
+        facts = {**state.facts, "closed": closed}
+        return Step(State(chunks, facts), rows, self._counters(chunks, rows, late), self._wake(chunks, closed))
+
+    def _changes(self, chunks: Iterable[Chunk], batch: pa.Table, closed: int | None) -> pa.Table:
+        windows = self._windows(batch[SLICE].to_numpy(), closed, FOREVER)
+        if not windows.num_rows:
+            windows = pa.table({START: pa.array([], pa.int64())})
+        low, high = (pc.min_max(windows[START]).as_py()[end] or 0 for end in ("min", "max"))
+        old = [chunk.load() for chunk in chunks if chunk.low < high + self.size and chunk.high >= low]
+        touched = self._in_windows(batch, windows)
+        before = self._touched(self.grouping.merge(old) if old else batch.slice(0, 0), windows, touched)
+        after = self._touched(self.grouping.merge([*old, batch, batch.slice(0, 0)]), windows, touched)
+        return difference(self._bounded(before), self._bounded(after), (START, END, *self.keys))
+
+    def _in_windows(self, parts: pa.Table, windows: pa.Table) -> pa.Table:
+        """Each group of `parts` once for every window that it is in."""
+        return query(
+            f"SELECT * FROM parts JOIN due ON {SLICE} >= {START} AND {SLICE} < {START} + {self.size}",
+            parts=parts,
+            due=windows,
+        )
+
+    def _touched(self, parts: pa.Table, windows: pa.Table, touched: pa.Table) -> pa.Table:
+        """The groups of the windows and keys that a batch touches, merged over their slices."""
+        names = [quoted(name) for name in self.keys]
+        same = " AND ".join(f"p.{name} IS NOT DISTINCT FROM t.{name}" for name in [START, *names])
+        merges = [fold.merge_sql() for fold in self.grouping.folds]
+        return query(
+            f"SELECT {START} AS {SLICE}, {', '.join([*names, *merges, f'sum({COUNT})::BIGINT AS {COUNT}'])} "
+            f"FROM inside p SEMI JOIN touched t ON {same} GROUP BY {', '.join([START, *names])}",
+            inside=self._in_windows(parts, windows),
+            touched=touched,
+        )
+
+    def _bounded(self, groups: pa.Table) -> pa.Table:
+        """The values of groups, with the bounds of their windows."""
+        values = self.grouping.evaluate(groups)
+        starts = values[SLICE]
+        ends = pc.add(starts, pa.scalar(self.size, pa.int64()))
+        return values.drop_columns([SLICE]).append_column(START, starts).append_column(END, ends)
 
     def _last_end(self, slices: Times) -> Times:
         """The end of the last window that a slice is in."""
@@ -135,11 +192,7 @@ class SliceWindows:
             f"FROM parts JOIN due ON {SLICE} >= {START} AND {SLICE} < {START} + {self.size} "
             f"GROUP BY {', '.join([START, *names])}"
         )
-        groups = query(sql, parts=merged, due=due)
-        values = self.grouping.evaluate(groups)
-        starts = values[SLICE]
-        ends = pc.add(starts, pa.scalar(self.size, pa.int64()))
-        return [values.drop_columns([SLICE]).append_column(START, starts).append_column(END, ends)]
+        return [self._bounded(query(sql, parts=merged, due=due))]
 
     def _first_end(self, slice_: int) -> int:
         """The end of the first window that a slice is in."""

@@ -187,11 +187,11 @@ def _check_changelog(stmt: SelectStmt, scope: Scope) -> None:
 
 def _stateful(stmt: SelectStmt, plan: Plan, scope: Scope, check: Checks) -> tuple[Plan, Scope]:
     calls: list[Computed] = []
+    scope = scope.adding(list(stmt.stateful_mappings))  # inner calls come first, so each finds those it reads
     for name, call in stmt.stateful_mappings.items():
         resolved = resolve_call(call, scope)
         check.call(resolved)
         calls.append(Computed(name, resolved))
-        scope = scope.adding([name])
     return (StatefulFunction(plan, tuple(calls)) if calls else plan), scope
 
 

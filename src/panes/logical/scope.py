@@ -44,6 +44,9 @@ def scope_of(plan: Plan, alias: str | None) -> Scope:
     return Scope(traits(plan), alias)
 
 
+LONGEST = 30_000  # tokens: `a + a AS b, b + b AS c, …` doubles with every alias
+
+
 def resolve(expr: Expr, scope: Scope) -> Expr:
     """The expression with every name known: qualifiers stripped, aliases of the SELECT list written out."""
     found: dict[tuple[int, int], Sequence[Token]] = {}
@@ -51,6 +54,9 @@ def resolve(expr: Expr, scope: Scope) -> Expr:
         change = _resolve_ref(expr, ref, scope)
         if change is not None:
             found[change[0]] = change[1]
+    if sum(map(len, found.values())) > LONGEST:
+        hint = "Compute what they stand for in a sub-query."
+        raise PanesError("unsupported-clause", "with its aliases written out this is too long", expr.span, hint)
     return expr.replace(found)
 
 
