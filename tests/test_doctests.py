@@ -11,12 +11,9 @@ import panes
 NEEDS_SPARK = ("panes.spark", "panes.engine", "panes.testing", "panes.cli")
 NAMES = [module.name for module in pkgutil.walk_packages(panes.__path__, "panes.", onerror=lambda name: None)]
 MODULES = [name for name in NAMES if not name.startswith(NEEDS_SPARK)]
-RULER = pytest.mark.xfail(reason="the ruler in the example of explain.table is one dash too long", strict=False)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=RULER) if name == "panes.explain" else name for name in MODULES]
-)
+@pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0

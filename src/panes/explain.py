@@ -22,7 +22,7 @@ def table(root: Row) -> str:
 
     >>> print(table(Row("Filter", {"predicates": ["a > 0"]}, (Row("DataSource", {"stream": "s"}),))))
     id             | info
-    ---------------+---------------------
+    ---------------+--------------------
     Filter_1       | predicates=[a > 0]
     └─DataSource_2 | stream=s
     """

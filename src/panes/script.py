@@ -169,7 +169,10 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
             "watermark": f"{stream.time} - {spelled(stream.delay)}" if stream.delay is not None else None,
             "key": ", ".join(stream.key) or None,
             "changelog": "yes" if stream.changelog else None,
+            "sequence": stream.sequence,
             "state_ttl": spelled(stream.state_ttl) if stream.state_ttl is not None else None,
+            "heartbeat": spelled(stream.heartbeat) if stream.heartbeat is not None else None,
+            "on_inconsistency": stream.on_inconsistency if stream.changelog else None,
             **stream.options,
         }
         columns = [(column.name, column.type or "") for column in stream.columns]

@@ -169,7 +169,7 @@ class Grammar:
         return f"DROP {kind} {self.maybe(0.5, lambda: 'IF EXISTS ')}{self.relation_name()}"
 
     def column_name(self) -> str:
-        return self.any_of(("a", "b", "user_id", "ts", "`x y`", "col_1", "col_2", "order", "é"))
+        return self.any_of(("a", "b", "c", "d", "e", "user_id", "ts", "`x y`", "col_1", "col_2", "order", "é"))
 
     # ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -189,7 +189,7 @@ class Grammar:
         self.alias = None
         if depth and self.chance(0.2):
             inner = self.query(depth - 1)
-            self.columns = (*self.columns[:2], "s", "ts")
+            self.columns = self.columns[:2] if self.chance(0.9) else (*self.columns, "s")
             return f"({inner}){self.alias_of('q')}"
         name = self.relation_name()
         self.columns = COLUMNS.get(name, COLUMNS["users"])
@@ -299,12 +299,8 @@ class Grammar:
         if self.chance(0.03):
             return self.fill(self.any_of(WRONG_STATEFUL))
         call = self.fill(self.any_of(STATEFUL))
-        if self.chance(0.15):
-            call = (
-                call.replace("(", f"({self.any_of(('lag(a)', 'acc_sum(a)', 'abs(a)'))} + ", 1)
-                if "true" not in call
-                else call
-            )
+        if self.chance(0.15) and "true" not in call:
+            call = call.replace("(", f"({self.any_of(('lag', 'acc_sum', 'abs'))}({self.column()}) + ", 1)
         over = ("", "", f" OVER ({self.partition()})", f" OVER ({self.partition()} WHEN {self.condition(1)})")
         return call + (self.filter() if self.chance(0.3) else self.any_of(over))
 
@@ -383,11 +379,16 @@ class Grammar:
                 f"-{x}",
                 f"CASE WHEN {self.condition(depth - 1)} THEN {x} ELSE {y} END",
                 f"CASE {x} WHEN 1 THEN {y} END",
-                self.fill(self.any_of(SCALARS)),
-                self.fill(self.any_of(SCALARS)),
+                self.scalar(),
+                self.scalar(),
                 self.condition(depth - 1),
             )
         )
+
+    def scalar(self) -> str:
+        """A call of Spark's, over columns that are in scope unless chance will have it otherwise."""
+        known = [one for one in SCALARS if all(name in self.columns for name in ("tags", "info", "ts") if name in one)]
+        return self.fill(self.any_of(SCALARS if self.chance(0.02) else known))
 
     def condition(self, depth: int) -> str:
         x, y = self.value(depth - 1), self.value(depth - 1)
@@ -399,7 +400,7 @@ class Grammar:
             f"{x} LIKE 'a%'",
             f"{x} RLIKE 'a'",
             f"{x} IS DISTINCT FROM {y}",
-            self.any_of(("flag", "TRUE", "exists(tags, t -> t = 'x')", "ok")),
+            self.any_of([name for name in ("flag", "ok") if name in self.columns] or ["TRUE"]),
         )
         if depth <= 0 or self.chance(0.6):
             return self.any_of(simple)

@@ -26,5 +26,5 @@ def nth_input(seed: int, number: int) -> Input:
         return Input(name, EXTREMES[name](int(10 ** random.uniform(0, 4))))
     if draw < 0.5:
         return Input("grammar", Grammar(random).script())
-    texts = [random.choice(QUERIES) if random.random() < 0.6 else Grammar(random).script() for _ in range(2)]
+    texts = [random.choice(QUERIES) if random.random() < 0.7 else Grammar(random).script() for _ in range(2)]
     return Input("mutated", mutated(texts[0], texts[1], random))

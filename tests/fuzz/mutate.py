@@ -28,7 +28,7 @@ CHARACTERS = (
 
 def mutated(sql: str, other: str, random: Random) -> str:
     """`sql` after one to five mutations; `other` is what it may be spliced with."""
-    for _ in range(random.choice((1, 1, 1, 2, 3, 5))):
+    for _ in range(random.choice((1, 1, 1, 1, 1, 2, 3, 5))):
         sql = random.choice(MUTATIONS)(sql, other, random)
     return sql
 
@@ -64,6 +64,13 @@ def _insert(pieces: list[str], at: int, random: Random) -> None:
 
 def _replace(pieces: list[str], at: int, random: Random) -> None:
     pieces[at] = random.choice(TOKENS)
+
+
+def _exchange(pieces: list[str], at: int, random: Random) -> None:
+    """A word for another one of the query, a number for another number: often still a statement, with another meaning."""
+    alike = str.isdigit if pieces[at].isdigit() else str.isidentifier
+    if alike(pieces[at]):
+        pieces[at] = random.choice([*filter(alike, pieces), *filter(alike, TOKENS)])
 
 
 def _cut(pieces: list[str], at: int, random: Random) -> None:
@@ -116,6 +123,7 @@ def _nest(sql: str, other: str, random: Random) -> str:
 
 MUTATIONS: tuple[Callable[[str, str, Random], str], ...] = (
     *map(_on_pieces, (_delete, _delete, _double, _swap, _swap, _insert, _insert, _replace, _replace, _cut)),
+    *[_on_pieces(_exchange)] * 12,
     _splice,
     _graft,
     _graft,

@@ -418,7 +418,7 @@ def test_refused_inputs(sql, code):
         "SELECT rank() OVER (ORDER BY a) FROM changes",
         "SELECT a FROM files ORDER BY a",
         "SELECT t.a FROM t JOIN arrivals USING (k)",  # plain: it is Spark's
-        "SELECT lag(a) FROM (SELECT t.a FROM t JOIN dim USING (k))",
+        "SELECT lag(a) FROM (SELECT ts, t.a FROM t JOIN dim USING (k))",
     ],
 )
 def test_accepted_inputs(sql):

@@ -34,7 +34,7 @@ WORDS = [
         "mode=event_time order=[ts, k, arrival] emits=on-release late=dropped",
     ),
     ("SELECT lag(a) FROM arrivals", "StatefulFunction", "mode=arrival order=arrival"),
-    ("SELECT lag(a) FROM (SELECT a FROM t)", "StatefulFunction", "mode=arrival order=arrival"),
+    ("SELECT lag(a) FROM (SELECT a FROM arrivals)", "StatefulFunction", "mode=arrival order=arrival"),
     ("SELECT lag(a) FROM files", "StatefulFunction", "mode=batch order=[ts, k, arrival]"),
     ("SELECT lag(a) FROM rows", "StatefulFunction", "mode=batch order=arrival"),
     ("SELECT lag(a) FROM t EMIT IMMEDIATELY", "StatefulFunction", "mode=event_time order=arrival emits=immediately"),

@@ -28,7 +28,7 @@ from panes.logical.plan import (
     Window,
     children,
 )
-from panes.logical.scope import Scope, resolve, resolve_call, scope_of
+from panes.logical.scope import LONGEST, Scope, resolve, resolve_call, scope_of, too_long
 from panes.logical.traits import passed_on, traits
 from panes.source import Source, Span
 from panes.sql import windows
@@ -138,7 +138,7 @@ def _spark(query: SparkStmt, binder: Binder) -> Plan:
     columns = binder.catalog.analyze(query.sql)
     if columns is None and query.outputs is not None:
         columns = tuple(Column(name) for name in query.outputs)
-    return SparkQuery(query.sql, inputs, columns)
+    return SparkQuery(query.sql, inputs, columns, query.computed)
 
 
 # ── SELECT ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -199,9 +199,14 @@ def _aliases(stmt: SelectStmt, scope: Scope) -> dict[str, Expr]:
     """What the aliases of the SELECT list stand for, each resolved with those before it; the first of two wins."""
     scope = scope.adding([*stmt.bound_mappings, *stmt.aggregate_mappings, *stmt.over_mappings])
     aliases: dict[str, Expr] = {}
+    length = 0
     for item in stmt.select_fields:
         if isinstance(item, SelectField) and item.aliased:
-            aliases.setdefault(item.name.lower(), resolve(item.expr, scope.with_aliases(aliases)))
+            written_out = resolve(item.expr, scope.with_aliases(aliases))
+            length += len(written_out.tokens) - len(item.expr.tokens)
+            if length > 3 * LONGEST:
+                raise too_long(item.expr)
+            aliases.setdefault(item.name.lower(), written_out)
     return aliases
 
 

@@ -25,16 +25,18 @@ def put_keys(expr: Expr, keys: Sequence[Field]) -> Expr:
 
     With `upper(k)` grouped as col_2, `upper(k) || 'x'` becomes `col_2 || 'x'`.
     """
+    words = set(expr.folded)
     for key in keys:
-        if key.expr.column is None:
+        if key.expr.column is None and words.issuperset(key.expr.folded):
             expr = _put_key(expr, key)
+            words = set(expr.folded)
     return expr
 
 
 def _put_key(expr: Expr, key: Field) -> Expr:
-    wanted = [key_of([token]) for token in key.expr.tokens]
+    wanted = list(key.expr.folded)
     width = len(wanted)
-    folded = [key_of([token]) for token in expr.tokens]
+    folded = list(expr.folded)
     index = 0
     while index + width <= len(folded):
         if folded[index : index + width] == wanted and _is_subtree(expr, index, key.expr):

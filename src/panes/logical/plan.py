@@ -47,6 +47,7 @@ class SparkQuery:
     sql: str
     inputs: tuple[tuple[str, Plan], ...]
     columns: tuple[Column, ...] | None
+    computed: frozenset[str] = frozenset()  # columns, lower case, that no input passes through as they are
 
 
 @dataclass(frozen=True)

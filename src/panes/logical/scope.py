@@ -55,9 +55,13 @@ def resolve(expr: Expr, scope: Scope) -> Expr:
         if change is not None:
             found[change[0]] = change[1]
     if sum(map(len, found.values())) > LONGEST:
-        hint = "Compute what they stand for in a sub-query."
-        raise PanesError("unsupported-clause", "with its aliases written out this is too long", expr.span, hint)
+        raise too_long(expr)
     return expr.replace(found)
+
+
+def too_long(expr: Expr) -> PanesError:
+    hint = "Compute what they stand for in a sub-query."
+    return PanesError("unsupported-clause", "with its aliases written out this is too long", expr.span, hint)
 
 
 def _resolve_ref(expr: Expr, ref: ColumnRef, scope: Scope) -> tuple[tuple[int, int], Sequence[Token]] | None:

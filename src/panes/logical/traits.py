@@ -143,7 +143,7 @@ def _spark_query(plan: SparkQuery) -> Traits:
     if len(timed) != 1 or plan.columns is None:
         return result
     (source,) = timed
-    names = {column.name.lower() for column in plan.columns}
+    names = {column.name.lower() for column in plan.columns} - plan.computed
     if source.time is None or source.time not in names:
         return result
     return replace(

@@ -72,6 +72,13 @@ def _unbounded(message: str, span: Span | None) -> PanesError:
     return PanesError("unbounded-state", message, span, f"Bound the frame. {CHANGES}")
 
 
+def check_order(feature: str, span: Span | None, inner: Traits) -> None:
+    """An order-sensitive feature needs an order: where the stream's time was lost on the way, there is none."""
+    if inner.clock == Clock.NONE:
+        hint = "Select the stream's time column in the sub-query; count, state and sliding windows have none."
+        raise PanesError("watermark-required", f"{feature} needs rows in an order", span, hint)
+
+
 def check_time(feature: str, span: Span | None, inner: Traits) -> None:
     """A window of time needs a time: the stream's, or in arrival mode that of the micro-batch."""
     if inner.time is not None or (inner.clock == Clock.ARRIVAL and inner.streaming):

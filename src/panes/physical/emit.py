@@ -50,6 +50,8 @@ def decide(plan: Plan, clause: EmitClause | None) -> EmitDecision:
                 raise _refused(clause, last, "It emits as soon as its rows are released: leave EMIT out.")
             if isinstance(last, OverWindow) and traits(last.input).changelog:
                 raise _refused(clause, last, "The result of a changelog is a changelog: leave EMIT out.")
+            if isinstance(last, OverWindow) and _has_no_clock(last):
+                raise _refused(clause, last, "In arrival mode no row is ever final: EMIT CHANGES.")
             return EmitDecision()
         case Emit.CHANGES:
             if not (is_time_window(last) or isinstance(last, OverWindow)):
@@ -60,9 +62,21 @@ def decide(plan: Plan, clause: EmitClause | None) -> EmitDecision:
             for feature in found:
                 if is_time_window(feature) or isinstance(feature, OverWindow):
                     raise _refused(clause, feature, "EMIT CHANGES shows results before they are final.")
+                if isinstance(feature, Window) and _looks_ahead(feature):
+                    raise _refused(clause, feature, "A lookahead waits for the rows to come: leave EMIT out.")
             if traits(found[-1].input).clock != Clock.EVENT_TIME:
                 raise _refused(clause, last, "In arrival mode nothing waits: leave EMIT out.")
             return EmitDecision(immediately=True)
+
+
+def _has_no_clock(over: OverWindow) -> bool:
+    inner = traits(over.input)
+    bounded = any(expr.column is not None and expr.column.lower() in inner.bounds for expr in over.partition_by)
+    return inner.streaming and inner.clock != Clock.EVENT_TIME and not bounded
+
+
+def _looks_ahead(window: Window) -> bool:
+    return isinstance(window.kind, windows.Window.Sliding) and window.kind.lookahead is not None
 
 
 def features(plan: Plan) -> list[Feature]:

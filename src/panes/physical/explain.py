@@ -79,6 +79,7 @@ def _placement(placement: Placement, waits: list[str]) -> Info:
         info["order"] = [placement.sequence, "arrival"]
     elif placement.mode == Mode.ARRIVAL or placement.emit == EmitMode.IMMEDIATELY or placement.time is None:
         info["order"] = "arrival"
+        info |= {"time": f"{placement.time} - 1 µs"} if placement.time_shift else {}
     else:
         shifted = f"{placement.time} - 1 µs" if placement.time_shift else placement.time
         info["order"] = [shifted, *placement.key, "arrival"]
@@ -105,8 +106,9 @@ def _window(plan: Window) -> Info:
         info["aggregates"] = [_argument(one) for one in plan.aggregates]
     if plan.bounds:
         info["bounds"] = [f"{call}() -> {name}" for name, call in plan.bounds]
+    waits = {Mode.EVENT_TIME: ["watermark"], Mode.ARRIVAL: ["clock"], Mode.BATCH: []}[plan.placement.mode]
     ahead = isinstance(plan.kind, Sliding) and plan.kind.lookahead is not None
-    return info | _placement(plan.placement, ["watermark"] if ahead and plan.placement.mode == Mode.EVENT_TIME else [])
+    return info | _placement(plan.placement, waits if ahead else [])
 
 
 def _kind(kind: Kind) -> Info:

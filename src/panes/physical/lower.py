@@ -9,7 +9,7 @@ from typing import assert_never
 from panes.functions import Functions
 from panes.logical import plan as logical
 from panes.logical.traits import Clock, Traits, closes_with_window, passed_on, traits, waits_for_rows
-from panes.physical.bounded import check_over, check_time, holds_rows, starts_unbounded
+from panes.physical.bounded import check_order, check_over, check_time, holds_rows, starts_unbounded
 from panes.physical.emit import EmitDecision, decide, features
 from panes.physical.plan import (
     Argument,
@@ -43,6 +43,7 @@ from panes.physical.plan import (
 from panes.sql import windows
 from panes.sql.calls import Call
 from panes.sql.over import Frame as SqlFrame
+from panes.sql.over import FrameUnit
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,7 @@ def _stateful(plan: logical.StatefulFunction, lowering: Lowering) -> Lowered:
     below = _lower(plan.input, lowering)
     inner = traits(plan.input)
     emit = EmitMode.IMMEDIATELY if lowering.emit.immediately else EmitMode.ON_RELEASE
+    check_order(f"the stateful call {plan.calls[0].call.name}", plan.calls[0].call.span, inner)
     for partition_by, calls in _stages(plan.calls):
         placement = _placement(partition_by, inner, emit, State.PER_KEY, below, lowering)
         arguments = tuple(_argument(one.name, one.call) for one in calls)
@@ -214,7 +216,9 @@ def _window(
     is_time = isinstance(plan.kind, windows.TimeWindow)
     if is_time or isinstance(plan.kind, windows.Window.Sliding):
         check_time(f"a {type(plan.kind).__name__.lower()} window", plan.span, inner)
-    elif plan.bounds:
+    else:
+        check_order(f"a {type(plan.kind).__name__.lower()} window", plan.span, inner)
+    if plan.bounds:
         check_time(f"{plan.bounds[0].call.name}()", plan.bounds[0].call.span, inner)
     changes = lowering.emit.emits_changes(plan)
     if is_time:
@@ -299,11 +303,11 @@ def _over_state(plan: logical.OverWindow, changes: bool, below: Lowered, lowerin
         return State.ROWS
     for one in plan.calls:
         over_function = lowering.functions.over.get(one.call.name)
-        carries = over_function is not None and not over_function.takes_frame and one.call.name not in ("lag", "lead")
         frame = one.call.over.frame if one.call.over is not None else None
         framed = over_function is None or over_function.takes_frame
-        if carries or (framed and starts_unbounded(frame) and not holds_rows(one.call, lowering.functions)):
-            return State.PER_KEY
+        by_rows = frame is not None and frame.unit == FrameUnit.ROWS
+        if not framed or by_rows or (starts_unbounded(frame) and not holds_rows(one.call, lowering.functions)):
+            return State.PER_KEY  # ranks, carries, and the last rows of each partition, however old they are
     return State.ROWS
 
 
@@ -325,7 +329,8 @@ def _key(plan: logical.Plan) -> tuple[str, ...]:
     inner = traits(plan.input)
     passed = passed_on(plan.fields)
     bounds = [name for name in passed if name in inner.bounds]
-    if (inner.time_shift and not bounds) or any(name not in passed for name in inner.key):
+    identified = inner.changelog or inner.time_shift  # on an append-only stream the key only breaks ties
+    if not identified or (inner.time_shift and not bounds) or any(name not in passed for name in inner.key):
         return ()
     key = {passed[name][0] for name in (*bounds, *inner.key)}
     return tuple(field.name for field in plan.fields if field.name.lower() in key)

@@ -42,6 +42,11 @@ class Expr:
     def key(self) -> str:
         return key_of(self.tokens)
 
+    @cached_property
+    def folded(self) -> tuple[str, ...]:
+        """Each token as it counts in `key`."""
+        return tuple(key_of([token]) for token in self.tokens)
+
     @property
     def span(self) -> Span:
         return span_of(self.tokens)

@@ -284,7 +284,26 @@ def _spark_query(tokens: tuple[Token, ...], ctes: tuple[Cte, ...], context: Cont
         at = tokens[position].span if isinstance(position, int) else span_of(tokens)
         tables.setdefault(name.lower(), NamedRelation(name, None, at))
     outputs = None if isinstance(tree, exp.Values) or tree.is_star else tuple(tree.named_selects)
-    return SparkStmt(text_of(tokens), tuple(tables.values()), outputs, ctes, query_clauses(tokens), span_of(tokens))
+    return SparkStmt(
+        text_of(tokens),
+        tuple(tables.values()),
+        outputs,
+        _computed(tree),
+        ctes,
+        query_clauses(tokens),
+        span_of(tokens),
+    )
+
+
+def _computed(tree: exp.Query | exp.Values) -> frozenset[str]:
+    """The outputs that are more than a column: of a query that groups or unites, all."""
+    if not isinstance(tree, exp.Select):
+        return frozenset(name.lower() for name in tree.named_selects) if isinstance(tree, exp.Query) else frozenset()
+    grouped = any(tree.args.get(clause) is not None for clause in ("group", "distinct"))
+    outputs = [(one.alias_or_name.lower(), one.unalias()) for one in tree.selects]
+    return frozenset(
+        name for name, expr in outputs if grouped or not isinstance(expr, exp.Column) or expr.name.lower() != name
+    )
 
 
 def _refuse_hidden_constructs(tokens: tuple[Token, ...], functions: Functions) -> None:

@@ -98,6 +98,7 @@ class SparkStmt:
     sql: str
     tables: tuple[NamedRelation, ...]
     outputs: tuple[str, ...] | None
+    computed: frozenset[str] = frozenset()  # outputs, lower case, that are not columns of its tables as they are
     ctes: tuple[Cte, ...] = ()
     clauses: tuple[tuple[str, Span], ...] = field(default=(), compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)

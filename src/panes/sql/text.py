@@ -4,51 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from panes.sql.tokens import STRINGS, Token, TokenType
+from panes.sql.tokens import STRINGS, Token, TokenType, is_plain_name
 
 # After these words a parenthesis opens a group; after any other name it opens the arguments of a call.
 BEFORE_GROUP = frozenset(
-    [
-        "ALL",
-        "AND",
-        "ANY",
-        "AS",
-        "BETWEEN",
-        "BY",
-        "CASE",
-        "CROSS",
-        "DISTINCT",
-        "DIV",
-        "ELSE",
-        "ESCAPE",
-        "EXCEPT",
-        "FILTER",
-        "FROM",
-        "HAVING",
-        "ILIKE",
-        "IN",
-        "INTERSECT",
-        "IS",
-        "JOIN",
-        "LATERAL",
-        "LIKE",
-        "NOT",
-        "ON",
-        "OR",
-        "OVER",
-        "QUALIFY",
-        "REGEXP",
-        "RLIKE",
-        "SELECT",
-        "SOME",
-        "THEN",
-        "UNION",
-        "USING",
-        "VALUES",
-        "WHEN",
-        "WHERE",
-        "WITH",
-    ]
+    """
+    ALL AND ANY AS BETWEEN BY CASE CROSS DISTINCT DIV ELSE ESCAPE EXCEPT FILTER FROM HAVING ILIKE IN INTERSECT IS JOIN
+    LATERAL LIKE NOT ON OR OVER QUALIFY REGEXP RLIKE SELECT SOME THEN UNION USING VALUES WHEN WHERE WITH
+    """.split()
 ) | {"GROUP BY", "ORDER BY", "PARTITION BY"}
 
 NO_OPERAND = BEFORE_GROUP | frozenset(("INTERVAL",))
@@ -74,7 +37,7 @@ def key_of(tokens: Sequence[Token]) -> str:
 
 
 def _folded(token: Token) -> str:
-    if token.kind == TokenType.IDENTIFIER and token.name.isidentifier():
+    if token.kind == TokenType.IDENTIFIER and is_plain_name(token.name):
         return token.name.lower()
     return token.text if token.kind in STRINGS else _plain(token).lower()
 

@@ -129,9 +129,14 @@ def _token(source: Source, group: list[RawToken]) -> Token:
     return Token(first.token_type, span.text, span, tuple(group))
 
 
+def is_plain_name(name: str) -> bool:
+    """Whether Spark reads the name as itself without backticks: `größe` and `null` need them."""
+    return name.isascii() and name.isidentifier() and name.upper() not in SPARK.tokenizer_class.KEYWORDS
+
+
 def name_token(name: str, span: Span) -> Token:
     """A name that Panes made up, standing where `span` was written."""
-    plain = name.isidentifier()
+    plain = is_plain_name(name)
     text = name if plain else "`" + name.replace("`", "``") + "`"
     kind = TokenType.VAR if plain else TokenType.IDENTIFIER
     return Token(kind, text, span, (RawToken(kind, name),))
