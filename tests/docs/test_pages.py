@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from .page_runner import Outcome, PageError, RunCase, check, examples_of, play
+from .run_case import run_case
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("README.md")])
 
-# What executes `output` blocks; it comes with panes.testing.
-RUN_CASE: RunCase | None = None
+RUN_CASE: RunCase = run_case  # executes `output` blocks
 
 
 def _cases() -> Iterator[object]:

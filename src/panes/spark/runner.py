@@ -1,26 +1,69 @@
-"""Running a script: one streaming query and one checkpoint per INSERT, a report per micro-batch."""
+"""Running a script: one streaming query and one checkpoint per INSERT, a report per micro-batch.
+
+The checkpoint of a script, with a folder for each INSERT:
+
+    1-totals/panes-query.json     whose state this is: see `record`
+    1-totals/panes-control/       a second source of the query; a row in it says that the input has ended
+    1-totals/spark/               Spark's checkpoint
+    panes-ended.json              all INSERTs were flushed
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from panes.catalog import Catalog
+from panes.catalog import Catalog, Sink, Stream
 from panes.compile import Compiled
-from panes.errors import PanesError
+from panes.errors import CODES, PanesError
+from panes.physical import plan as physical
 from panes.spark.build import Builder
-from panes.spark.sinks import check_sink, write
+from panes.spark.record import Record, check_record, read_record, write_record
+from panes.spark.sinks import check_sink, forgets, write
 from panes.spark.sources import read
 
-SEAL = "panes-ended.json"
+SEAL, CONTROL, ENDED = "panes-ended.json", "panes-control", "ended.json"
+
+
+@dataclass(frozen=True)
+class Insert:
+    """An INSERT with what its names stood for when it was read, and the folder of its checkpoint."""
+
+    compiled: Compiled
+    sink: Sink
+    streams: tuple[Stream, ...]
+    folder: Path
+
+
+def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Sequence[Insert]) -> Insert:
+    """The INSERT of a script; those of one sink are numbered, so that others may come and go."""
+    sink = catalog.sinks.get(compiled.physical.sink or "")
+    assert sink is not None
+    number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
+    found = (catalog.streams.get(name) for name in _streams(compiled.physical))
+    streams = tuple(stream for stream in found if stream is not None)
+    return Insert(compiled, sink, streams, checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}")
+
+
+def _streams(plan: physical.Plan) -> Iterator[str]:
+    """The names of the streams that a plan reads."""
+    if isinstance(plan, physical.DataSource):
+        yield plan.stream
+    for child in physical.children(plan):
+        yield from _streams(child)
 
 
 @dataclass(frozen=True)
@@ -33,27 +76,91 @@ class Report:
     counters: Mapping[str, int]
 
 
+@dataclass(frozen=True)
+class Run:
+    """How a script's INSERTs are run: `shards` is None where none was asked for, `stopped` says when to stop."""
+
+    spark: SparkSession
+    frames: Mapping[str, DataFrame]
+    shards: int | None
+    once: bool
+    flush: bool
+    report: Callable[[Report], None]
+    stopped: Callable[[], bool]
+
+
+def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
+    """Run all INSERTs to their end; everything that can be refused is refused before the first one starts."""
+    check_seal(checkpoint)
+    check_sinks(inserts)
+    flush = how.flush or any(flush_began(one.folder) for one in inserts)
+    ready = [_ready(one, how) for one in inserts]
+    for one in ready:
+        write_record(one.insert.folder, one.record)
+    running: list[Running] = []
+    try:
+        running += [one.start(how.once or flush, flush) for one in ready]
+        ended = wait(running, how, flush)
+        if ended and flush:
+            for now in running:
+                now.end_input()
+            ended = wait(running, how, flush)
+    finally:
+        for now in running:
+            now.query.stop()
+    if ended and flush:
+        _seal(checkpoint)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An INSERT that can be started."""
+
+    insert: Insert
+    writer: DataStreamWriter
+    record: Record
+
+    def start(self, once: bool, flush: bool) -> Running:
+        drains = flush and forgets(self.insert.sink)
+        with _spark_refuses("stream-options", f"the sink {self.insert.sink.name} cannot be written"):
+            writer = self.writer.trigger(availableNow=True) if once and not drains else self.writer
+            return Running(self, writer.start(), drains)
+
+
 @dataclass
 class Running:
-    """A query of a script."""
+    """A query of a script. One that `drains` stays up when it has read all: its sink would forget."""
 
-    sink: str
+    ready: Ready
     query: StreamingQuery
-    checkpoint: Path
-    control: Path
+    drains: bool
     seen: set[int] = field(default_factory=set)
+
+    @property
+    def sink(self) -> str:
+        return self.ready.insert.sink.name
+
+    def is_done(self) -> bool:
+        if self.drains and self.query.isActive:
+            self.query.processAllAvailable()
+            return True
+        return not self.query.isActive
+
+    def end_input(self) -> None:
+        """Write the control row, and let the query take it in."""
+        _publish(self.ready.insert.folder / CONTROL / ENDED, '{"ended": true}\n')
+        if not self.drains:
+            self.seen = set()
+            self.query = self.ready.start(once=True, flush=True).query
 
     def reports(self) -> Iterator[Report]:
         """The micro-batches since the last call; empty triggers are left out."""
         for progress in self.query.recentProgress:
-            if progress.batchId in self.seen:
-                continue
-            counters = counters_of(progress)
-            if "addBatch" not in progress.durationMs:
+            if progress.batchId in self.seen or "addBatch" not in progress.durationMs:
                 continue
             self.seen.add(progress.batchId)
             seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-            yield Report(self.sink, progress.batchId, seconds, counters)
+            yield Report(self.sink, progress.batchId, seconds, counters_of(progress))
 
 
 def counters_of(progress: Any) -> dict[str, int]:
@@ -62,31 +169,105 @@ def counters_of(progress: Any) -> dict[str, int]:
     return {name: value or 0 for name, value in found.asDict().items()} if found is not None else {}
 
 
-def start(
-    compiled: Compiled,
-    catalog: Catalog,
-    frames: dict[str, DataFrame],
-    spark: SparkSession,
-    shards: int,
-    checkpoint: Path,
-    once: bool,
-) -> Running:
-    """Start the query of an INSERT; everything that can be refused is refused before."""
-    name = compiled.physical.sink
-    assert name is not None
-    sink = catalog.sinks.get(name)
-    assert sink is not None
-    check_sink(sink, compiled.physical.changelog)
-    for stream in catalog.streams:
-        if stream.name.lower() not in frames:
-            frames[stream.name.lower()] = read(stream, spark)
-    control = checkpoint / "panes-control"
+def _ready(one: Insert, how: Run) -> Ready:
+    """Build the query of an INSERT and compare it with what its checkpoint says."""
+    check_sink(one.sink, one.compiled.physical.changelog)
+    old = read_record(one.folder)
+    shards = how.shards or (old.shards if old is not None else _partitions(how.spark))
+    record = Record.of(one.compiled.physical, one.streams, shards, how.spark)
+    if old is not None:
+        check_record(old, record)
+    control = one.folder / CONTROL
     control.mkdir(parents=True, exist_ok=True)
-    ended = spark.readStream.schema("ended boolean").json(str(control))
-    df = Builder(spark, frames, shards, ended).build(compiled.physical)
-    writer = write(df, sink).option("checkpointLocation", str(checkpoint / "spark"))
-    query = (writer.trigger(availableNow=True) if once else writer).start()
-    return Running(name, query, checkpoint, control)
+    if not flush_began(one.folder):
+        (control / ENDED).unlink(missing_ok=True)  # of a flush that died before Spark saw it
+    declared = {stream.name.lower(): stream for stream in one.streams if "connector" in stream.options}
+    for stream in one.streams:
+        if stream.name.lower() not in how.frames:
+            declared[stream.name.lower()] = stream
+    frames = dict(how.frames)
+    for name, stream in declared.items():
+        with _spark_refuses("stream-options", f"the stream {stream.name} cannot be read"):
+            frames[name] = read(stream, how.spark)
+    ended = how.spark.readStream.schema("ended boolean").json(str(control))
+    with _spark_refuses("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"):
+        df = Builder(how.spark, frames, shards, ended).build(one.compiled.physical)
+        writer = write(df, one.sink).option("checkpointLocation", str(one.folder / "spark"))
+    return Ready(one, writer, record)
+
+
+def _partitions(spark: SparkSession) -> int:
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def wait(running: Sequence[Running], how: Run, flush: bool) -> bool:
+    """Until all queries are done, True, or the run is stopped, False; a failed query is raised as its error."""
+    done = False
+    while not done:
+        if how.stopped():
+            return False
+        done = all([one.is_done() for one in running])
+        for one in running:
+            for report in one.reports():
+                how.report(report)
+        for one in running:
+            _raise_failure(one, flush)
+        if not done:
+            time.sleep(0.1)
+    return True
+
+
+def _raise_failure(one: Running, flush: bool) -> None:
+    failed = one.query.exception()
+    if failed is None:
+        return
+    error = panes_error(str(failed), one.sink)
+    if flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.insert.folder):
+        return  # rows that came after the end of the input
+    raise error or failed
+
+
+RAISED = re.compile(r"\bPanesError: (?P<code>[a-z-]+): (?P<message>.*)(?:\nhint: (?P<hint>.*))?")
+
+
+def panes_error(text: str, sink: str) -> PanesError | None:
+    """The error that Panes raised in a Python worker, read from what Spark made of it.
+
+    >>> text = "Traceback …\\npanes.errors.PanesError: stream-ended: it is over\\nhint: Begin anew.\\n SQLSTATE: 38000"
+    >>> print(panes_error(text, "totals"))
+    stream-ended: it is over (INSERT INTO totals)
+    hint: Begin anew.
+    """
+    found = RAISED.search(text)
+    if found is None or found["code"] not in CODES:
+        return None
+    return PanesError(found["code"], f"{found['message']} (INSERT INTO {sink})", None, found["hint"])
+
+
+@contextmanager
+def _spark_refuses(code: str, what: str) -> Iterator[None]:
+    """What Spark finds wrong before a query runs, as an error of Panes."""
+    try:
+        yield
+    except AnalysisException as error:
+        raise PanesError(code, f"{what}: {str(error).splitlines()[0]}") from error
+
+
+def check_sinks(inserts: Sequence[Insert]) -> None:
+    """Refuse two INSERTs into one folder: each would take the other's micro-batches for its own."""
+    seen: set[str] = set()
+    for one in inserts:
+        path = one.sink.options.get("path")
+        if path is not None and path in seen:
+            hint = "Give each INSERT a sink with a path of its own."
+            raise PanesError("stream-options", f"two INSERTs write to {path}", None, hint)
+        seen.add(path or "")
+
+
+def flush_began(folder: Path) -> bool:
+    """Whether Spark has the end of the input in its log: then it comes through, whatever is asked for now."""
+    logs = (log for log in (folder / "spark" / "sources").glob("*/*") if not log.name.startswith("."))
+    return any(f"{CONTROL}/{ENDED}" in log.read_text() for log in logs)
 
 
 def check_seal(checkpoint: Path) -> None:
@@ -96,45 +277,15 @@ def check_seal(checkpoint: Path) -> None:
         raise PanesError("stream-ended", f"{checkpoint} was flushed: its stream has ended", None, hint)
 
 
-def seal(one: Running) -> None:
-    (one.checkpoint / SEAL).write_text(json.dumps({"ended": True}))
+def _seal(checkpoint: Path) -> None:
+    _publish(checkpoint / SEAL, json.dumps({"ended": True}))
 
 
-def wait(running: list[Running], report: Callable[[Report], None]) -> None:
-    """Until all queries have ended; a failed one ends the others."""
-    while any(one.query.isActive for one in running):
-        _report(running, report)
-        for one in running:
-            error = one.query.exception()
-            if error is not None:
-                for other in running:
-                    other.query.stop()
-                raise error
-        time.sleep(0.2)
-    _report(running, report)
-    for one in running:
-        error = one.query.exception()
-        if error is not None:
-            raise error
-
-
-def _report(running: list[Running], report: Callable[[Report], None]) -> None:
-    for one in running:
-        for each in one.reports():
-            report(each)
-
-
-def end_input(
-    was: Running,
-    compiled: Compiled,
-    catalog: Catalog,
-    frames: dict[str, DataFrame],
-    spark: SparkSession,
-    shards: int,
-) -> Running:
-    """Write the control row, and run the query once more to take it in."""
-    (was.control / "ended.json").write_text('{"ended": true}\n')
-    return start(compiled, catalog, frames, spark, shards, was.checkpoint, once=True)
+def _publish(path: Path, text: str) -> None:
+    """A file that is there as a whole or not at all."""
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_text(text, encoding="utf-8")
+    hidden.replace(path)
 
 
 def temporary_checkpoint() -> Path:

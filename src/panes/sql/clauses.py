@@ -13,23 +13,7 @@ from panes.sql.tokens import OPENING, Token, TokenType, split, top_level
 Tokens = tuple[Token, ...]
 
 CLAUSES = ("FROM", "WHERE", "GROUP BY", "HAVING", "WINDOW", "QUALIFY", "EMIT")
-JOINS = frozenset(
-    [
-        "JOIN",
-        "INNER",
-        "LEFT",
-        "RIGHT",
-        "FULL",
-        "CROSS",
-        "SEMI",
-        "ANTI",
-        "NATURAL",
-        "LATERAL",
-        "PIVOT",
-        "UNPIVOT",
-        "TABLESAMPLE",
-    ]
-)
+JOINS = frozenset("JOIN INNER LEFT RIGHT FULL CROSS SEMI ANTI NATURAL LATERAL PIVOT UNPIVOT TABLESAMPLE".split())
 SET_OPERATIONS = frozenset(["UNION", "INTERSECT", "EXCEPT", "MINUS"])
 TRAILING = frozenset(["LIMIT", "OFFSET", "FETCH"]) | {"ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY"}
 FOREIGN = JOINS | SET_OPERATIONS | TRAILING

@@ -65,7 +65,7 @@ def _spaced(tokens: Sequence[Token], index: int) -> bool:
     if before.text in TIGHT_AFTER:
         return False
     if after.text == ".":
-        return not ends_operand(before)
+        return before.text[:1].isdigit() or not ends_operand(before)  # 1 . is no number 1.
     if after.text in TIGHT_BEFORE:
         return False
     if after.text == "(" and before.word == "FILTER":

@@ -81,7 +81,24 @@ def tokenize(source: Source) -> tuple[Token, ...]:
             groups[-1].append(raw)
         else:
             groups.append([raw])
-    return tuple(_token(source, group) for group in groups)
+    tokens: list[Token] = []
+    for token in (_token(source, group) for group in groups):
+        kind = BEFORE_BY.get(tokens[-1].word) if tokens and token.word == "BY" else None
+        if kind is not None:  # GROUP /* comment */ BY
+            first = tokens.pop()
+            token = mark(f"{first.word} BY", kind, first.span.to(token.span))
+        tokens.append(token)
+    return tuple(tokens)
+
+
+BEFORE_BY = {
+    "GROUP": TokenType.GROUP_BY,
+    "ORDER": TokenType.ORDER_BY,
+    "PARTITION": TokenType.PARTITION_BY,
+    "SORT": TokenType.SORT_BY,
+    "CLUSTER": TokenType.CLUSTER_BY,
+    "DISTRIBUTE": TokenType.DISTRIBUTE_BY,
+}
 
 
 # After these words at the start of a statement sqlglot takes the rest of it for one string.

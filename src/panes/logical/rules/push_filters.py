@@ -10,18 +10,9 @@ from panes.sql.expr import Expr
 
 # A predicate with one of these may give another answer when it is evaluated elsewhere or more often.
 NON_DETERMINISTIC = frozenset(
-    [
-        "rand",
-        "randn",
-        "random",
-        "uuid",
-        "shuffle",
-        "monotonically_increasing_id",
-        "input_file_name",
-        "spark_partition_id",
-        "randstr",
-        "uniform",
-    ]
+    """
+    rand randn random randstr uniform uuid shuffle monotonically_increasing_id input_file_name spark_partition_id
+    """.split()
 )
 
 

@@ -1,0 +1,57 @@
+"""Executes an example: its inputs as scripted micro-batches, on real Structured Streaming."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from panes.engine import Engine
+from panes.script import steps
+from panes.source import Source
+from panes.sql.parser import script_parts
+from panes.sql.tokens import span_of
+from panes.testing import Stream, replay
+
+from .page_runner import Batches, Input
+
+NUMBERS = {"int": int, "bigint": int, "smallint": int, "tinyint": int, "double": float, "float": float}
+
+
+def run_case(sql: str, inputs: Mapping[str, Input]) -> Batches:
+    """What comes out of the last statement of a script, per micro-batch and at the flush."""
+    source = Source(sql)
+    *before, last = [span_of(part).text for part in script_parts(source)]
+
+    def declare(engine: Engine) -> None:
+        for statement in before:
+            list(steps(statement, engine.catalog, engine.functions))
+
+    out = replay(last, setup=declare, **{name: _stream(given) for name, given in inputs.items()})
+    return [[{name: _shown(value) for name, value in row.items()} for row in batch] for batch in out.batches]
+
+
+def _stream(given: Input) -> Stream:
+    declared = given.stream
+    types = [next(c.type for c in declared.columns if c.name == name) for name in given.columns]
+    schema = ", ".join(f"`{name}` {type_}" for name, type_ in zip(given.columns, types, strict=True))
+    batches = [
+        [[_value(cell, type_) for cell, type_ in zip(row, types, strict=True)] for row in batch]
+        for batch in given.batches
+    ]
+    watermark = f"{declared.delay // 1000} milliseconds" if declared.delay is not None else None
+    return Stream(schema, batches, declared.time, watermark, declared.key)
+
+
+def _value(cell: str | None, type_: str | None) -> object:
+    if cell is None:
+        return None
+    if type_ == "boolean":
+        return cell.lower() == "true"
+    return NUMBERS.get(type_ or "", str)(cell)
+
+
+def _shown(value: object) -> object:
+    """Times without what is zero at their end."""
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ").removesuffix("+00:00")
+    return value
