@@ -111,38 +111,26 @@ class Engine:
         flush: bool = False,
         show: Callable[[Step], None] = lambda step: None,
         report: Callable[[Report], None] = lambda report: None,
+        stopped: Callable[[], bool] = lambda: False,
         name: str = "",
     ) -> None:
         """Run a script: declarations take effect at once, each INSERT runs as a query of its own until it ends.
 
         `checkpoint` is the folder for the state of all INSERTs (without one, a temporary folder); `once` ends when the
         input that is there has been read; `flush` ends the input then: everything that is open comes out, and the
-        checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each micro-batch.
+        checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each micro-batch; the run
+        stops, and can go on later, when `stopped` says so.
         """
         from panes.spark import runner
 
         folder = Path(checkpoint) if checkpoint is not None else runner.temporary_checkpoint()
-        inserts: list[Compiled] = []
+        inserts: list[runner.Insert] = []
         for step in steps(script, self.catalog, self.functions, name):
             if isinstance(step, Compiled) and step.physical.sink is not None:
-                inserts.append(step)
+                inserts.append(runner.insert(step, self.catalog, folder, inserts))
             show(step)
-        folders = [folder / f"{number}-{one.physical.sink}" for number, one in enumerate(inserts, 1)]
-        for at in folders:
-            runner.check_seal(at)
-        running = [
-            runner.start(one, self.catalog, self.frames, self.spark, self.shards, at, once or flush)
-            for one, at in zip(inserts, folders, strict=True)
-        ]
-        runner.wait(running, report)
-        if flush:
-            ending = [
-                runner.end_input(was, one, self.catalog, self.frames, self.spark, self.shards)
-                for was, one in zip(running, inserts, strict=True)
-            ]
-            runner.wait(ending, report)
-            for one in ending:
-                runner.seal(one)
+        if inserts:
+            runner.run(inserts, folder, runner.Run(self.spark, self.frames, self._shards, once, flush, report, stopped))
 
     @property
     def shards(self) -> int:

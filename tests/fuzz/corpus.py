@@ -6,7 +6,7 @@ QUERIES = (
     "SELECT user_id, a, lag(a) FROM users",
     "SELECT user_id, a - lag(a, 1, 0) OVER (PARTITION BY user_id) AS delta FROM users WHERE a IS NOT NULL",
     "SELECT * FROM users WHERE had_changed(true, a, b) OVER (PARTITION BY user_id)",
-    "SELECT changed_col(true, a), latest(v, 0.0) FROM clicks_x",
+    "SELECT changed_col(true, a), latest(v, 0.0) FROM users",
     "SELECT k, acc_sum(x, ok, n > 100) OVER (PARTITION BY k WHEN x > 0) AS run FROM clicks",
     "SELECT lag(a) FILTER (WHERE flag) OVER (PARTITION BY user_id), lag(b) IGNORE NULLS FROM users",
     "SELECT row_number() OVER (PARTITION BY user_id) AS nth, * FROM users",
@@ -19,14 +19,14 @@ QUERIES = (
     "SELECT * FROM users GROUP BY statewindow(a > 0, b = 1) OVER (PARTITION BY user_id)",
     "SELECT sum(a), last_row(lag(a)), window_trigger() FROM users"
     " GROUP BY slidingwindow('ss', 10, 5) OVER (PARTITION BY user_id WHEN flag)",
-    "SELECT user_id, sum(v) OVER (PARTITION BY user_id ORDER BY ts ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM users",
+    "SELECT sum(v) OVER (PARTITION BY user_id ORDER BY ts ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM users",
     "SELECT avg(v) OVER w, first_value(a) IGNORE NULLS OVER w, rank() OVER (w) FROM users"
     " WINDOW w AS (PARTITION BY user_id ORDER BY ts RANGE BETWEEN INTERVAL '5' MINUTE PRECEDING AND CURRENT ROW)",
     "SELECT a, lead(a, 2) OVER (PARTITION BY user_id ORDER BY ts) FROM users EMIT ON WINDOW CLOSE",
     "SELECT k, n, sum(n) OVER (PARTITION BY k ORDER BY n DESC NULLS LAST, x) FROM clicks EMIT CHANGES",
     "SELECT id, amount, dense_rank() OVER (PARTITION BY k ORDER BY amount DESC) AS r FROM orders QUALIFY r <= 3",
     "SELECT * FROM users QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY ts) = 1",
-    "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY till ORDER BY total DESC) AS rn FROM totals) WHERE rn <= 3",
+    "SELECT * FROM (SELECT *, rank() OVER (PARTITION BY till ORDER BY total DESC) AS rn FROM totals) WHERE rn <= 3",
     "SELECT id, k FROM orders WHERE amount BETWEEN 1 AND 10 AND k LIKE 'a%'",
     "WITH busy AS (SELECT user_id, count(*) AS n, window_end() AS till FROM users"
     " GROUP BY tumblingwindow('hh', 1), user_id HAVING n > 10) SELECT till, sum(n) FROM busy GROUP BY countwindow(5)",

@@ -82,6 +82,7 @@ LONG: dict[str, Sized] = {
     "aggregates": _list("sum(a + #)", "SELECT {} FROM users GROUP BY tumblingwindow('ss', 1)"),
     "frames": _list("sum(a) OVER (ORDER BY ts ROWS # PRECEDING)", "SELECT {} FROM users"),
     "partitions": _list("sum(a) OVER (PARTITION BY a + # ORDER BY ts)", "SELECT {} FROM users"),
+    "stateful partitions": _list("lag(a) OVER (PARTITION BY a + #)", "SELECT {} FROM users"),
     "named windows": _list("w# AS (PARTITION BY a ORDER BY ts)", "SELECT sum(a) OVER w0 FROM users WINDOW {}"),
     "group keys": _list("a + #", "SELECT count(*) FROM users GROUP BY tumblingwindow('ss', 1), {}"),
     "partition keys": _list("a + #", "SELECT lag(a) OVER (PARTITION BY {}) FROM users"),

@@ -25,11 +25,11 @@ WRONG = (
     "()",
 )
 AGGREGATES = (
-    "sum({x})", "count(*)", "count({x})", "count(DISTINCT {x})", "sum(DISTINCT {x})", "avg({x})", "mean({x})", "min({x})",
-    "max({x})", "stddev({x})", "var_pop({x})", "first({x})", "last({x}, true)", "last_row({x})", "any_value({x})",
-    "min_by({x}, {x})", "max_by({x}, {x})", "collect_list({x})", "array_agg({x})", "collect_set({x})", "bool_and({c})",
-    "bool_or({c})", "every({c})", "approx_count_distinct({x})", "median({x})", "percentile({x}, 0.5)",
-    "first({x}) IGNORE NULLS",
+    "sum({x})", "count(*)", "count({x})", "count(DISTINCT {x})", "sum(DISTINCT {x})", "avg({x})", "mean({x})",
+    "min({x})", "max({x})", "stddev({x})", "var_pop({x})", "first({x})", "last({x}, true)", "last_row({x})",
+    "any_value({x})", "min_by({x}, {x})", "max_by({x}, {x})", "collect_list({x})", "array_agg({x})",
+    "collect_set({x})", "bool_and({c})", "bool_or({c})", "every({c})", "approx_count_distinct({x})", "median({x})",
+    "percentile({x}, 0.5)", "first({x}) IGNORE NULLS",
 )  # fmt: skip
 WRONG_AGGREGATES = (
     "sum()", "sum({x}, {x})", "sum(*)", "min(DISTINCT {x})", "skewness({x})", "count_if({c})", "percentile({x})",
@@ -51,21 +51,23 @@ OVER_FUNCTIONS = (
     "last_value({x}) IGNORE NULLS", "nth_value({x}, 2)", "nth_value({x}, 3) IGNORE NULLS",
 )  # fmt: skip
 SCALARS = (
-    "abs({x})", "upper({x})", "coalesce({x}, {x}, 0)", "concat({x}, 'x')", "date_trunc('HOUR', ts)", "to_char({x}, '99')",
-    "transform(tags, t -> t || {x})", "filter(tags, (t, i) -> i > {x})", "info.x", "info.y", "tags[{x}]", "tags[0]",
-    "struct({x} AS p, {x})", "map('a', {x})['a']", "named_struct('q', {x}).q", "extract(HOUR FROM ts)", "substr({x}, 1, 2)",
-    "CAST({x} AS STRING)", "CAST({x} AS DECIMAL(10, 2))", "try_cast({x} AS INT)", "{x}::double", "rand()", "current_date()",
-    "if({c}, {x}, {x})", "nvl({x}, {x})", "greatest({x}, {x})", "substring({x} FROM 2)", "trim(BOTH 'x' FROM {x})",
-    "position('a' IN {x})", "aggregate(tags, 0, (s, t) -> s + 1)", "typeof({x})", "my.func({x})", "udf({x})",
+    "abs({x})", "upper({x})", "coalesce({x}, {x}, 0)", "concat({x}, 'x')", "date_trunc('HOUR', ts)",
+    "to_char({x}, '99')", "transform(tags, t -> t || {x})", "filter(tags, (t, i) -> i > {x})", "info.x", "info.y",
+    "tags[{x}]", "tags[0]", "struct({x} AS p, {x})", "map('a', {x})['a']", "named_struct('q', {x}).q",
+    "extract(HOUR FROM ts)", "substr({x}, 1, 2)", "CAST({x} AS STRING)", "CAST({x} AS DECIMAL(10, 2))",
+    "try_cast({x} AS INT)", "{x}::double", "rand()", "current_date()", "if({c}, {x}, {x})", "nvl({x}, {x})",
+    "greatest({x}, {x})", "substring({x} FROM 2)", "trim(BOTH 'x' FROM {x})", "position('a' IN {x})",
+    "aggregate(tags, 0, (s, t) -> s + 1)", "typeof({x})", "my.func({x})", "udf({x})",
 )  # fmt: skip
 LITERALS = (
-    "0", "1", "42", "-1", "1.5", ".5", "1e3", "10L", "2.5BD", "NULL", "TRUE", "false", "'x'", "'it''s'", '"dq"', "r'\\d'",
-    "X'1F'", "DATE '2024-01-01'", "TIMESTAMP '2024-01-01 00:00:00'", "INTERVAL 1 DAY", "INTERVAL '1' MINUTE",
-    "INTERVAL '1 2' DAY TO HOUR", "''", "'a\nb'", "'\U0001f600'",
+    "0", "1", "42", "-1", "1.5", ".5", "1e3", "10L", "2.5BD", "NULL", "TRUE", "false", "'x'", "'it''s'", '"dq"',
+    "r'\\d'", "X'1F'", "DATE '2024-01-01'", "TIMESTAMP '2024-01-01 00:00:00'", "INTERVAL 1 DAY",
+    "INTERVAL '1' MINUTE", "INTERVAL '1 2' DAY TO HOUR", "''", "'a\nb'", "'\U0001f600'",
 )  # fmt: skip
 TYPES = (
-    "INT", "BIGINT", "DOUBLE", "STRING", "BOOLEAN", "TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "DECIMAL(10, 2)", "DECIMAL",
-    "ARRAY<INT>", "MAP<STRING, INT>", "STRUCT<x: INT, y: ARRAY<STRING>>", "BINARY", "VARCHAR(10)", "LONG", "NOTATYPE", "INT[]",
+    "INT", "BIGINT", "DOUBLE", "STRING", "BOOLEAN", "TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "DECIMAL(10, 2)",
+    "DECIMAL", "ARRAY<INT>", "MAP<STRING, INT>", "STRUCT<x: INT, y: ARRAY<STRING>>", "BINARY", "VARCHAR(10)", "LONG",
+    "NOTATYPE", "INT[]",
 )  # fmt: skip
 COMMENTS = (" ", " ", " ", "\n", "\t", "  ", " -- note; 'x'\n", " /* a ; b */ ", "\r\n")
 
@@ -362,8 +364,9 @@ class Grammar:
     def around(self, inner: str) -> str:
         """An expression with the given one somewhere in it."""
         templates = (
-            "{} + 1", "coalesce({}, 0)", "CAST({} AS STRING)", "({})", "-{}", "CASE WHEN {} > 0 THEN 1 END", "{} IS NULL",
-            "{}::int", "array({})[0]", "{} BETWEEN 1 AND 2", "{} IN (1, 2)", "NOT {} = 1", "struct({} AS q).q", "{} <=> 1",
+            "{} + 1", "coalesce({}, 0)", "CAST({} AS STRING)", "({})", "- {}", "CASE WHEN {} > 0 THEN 1 END",
+            "{} IS NULL", "{}::int", "array({})[0]", "{} BETWEEN 1 AND 2", "{} IN (1, 2)", "NOT {} = 1",
+            "struct({} AS q).q", "{} <=> 1",
         )  # fmt: skip
         return self.any_of(templates).replace("{}", inner)
 
@@ -376,7 +379,7 @@ class Grammar:
             (
                 f"{x} {operator} {y}",
                 f"({x} {operator} {y})",
-                f"-{x}",
+                f"- {x}",
                 f"CASE WHEN {self.condition(depth - 1)} THEN {x} ELSE {y} END",
                 f"CASE {x} WHEN 1 THEN {y} END",
                 self.scalar(),

@@ -1,4 +1,4 @@
-"""The law: a text compiles into steps that explain and pickle, or it is refused with a PanesError that shows its place."""
+"""The law: a text compiles into steps that explain and pickle, or a PanesError refuses it and shows the place."""
 
 from __future__ import annotations
 

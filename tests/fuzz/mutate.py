@@ -9,20 +9,22 @@ from random import Random
 _PIECES = re.compile(r"\w+|\s+|'[^']*'|.", re.DOTALL)
 
 TOKENS = tuple(
-    "SELECT FROM WHERE GROUP BY HAVING WINDOW QUALIFY EMIT CHANGES IMMEDIATELY ON CLOSE OVER PARTITION ORDER WHEN FILTER"
-    " IGNORE RESPECT NULLS ROWS RANGE BETWEEN AND OR NOT UNBOUNDED PRECEDING CURRENT ROW FOLLOWING CASE THEN ELSE END AS"
-    " DISTINCT ALL EXCEPT WITH RECURSIVE UNION JOIN LATERAL VIEW PIVOT LIMIT OFFSET INTERVAL DATE NULL TRUE IN LIKE IS"
-    " EXISTS CREATE STREAM SINK DROP SHOW DESCRIBE EXPLAIN FORMAT JSON INSERT INTO IF REPLACE PRIMARY KEY WATERMARK FOR"
-    " VALUES BEGIN CALL FETCH SET USE lag sum count row_number lead tumblingwindow statewindow slidingwindow countwindow"
-    " window_start window_end window_trigger users clicks orders hot totals out user_id a ts col_1 ( ) [ ] { } < > , ; ."
-    " .. * + - / % = <> != <=> == :: : -> => || && | & ^ ~ ! ? @ # $ \\ ' \" ` -- /* */ /*+ {{ }} {% %} {# #} ${x} @v"
-    " :p ? 0 1 10 -1 1.5 .5 1. 1e400 1e-400 0x1F 10L 5S 3Y 2.5BD 99999999999999999999 'ss' \"mi\" '' x'0' r'\\d' N'n'"
-    " TIMESTAMP'x' `` `a b` a.b.c *".split(" ")
+    "SELECT FROM WHERE GROUP BY HAVING WINDOW QUALIFY EMIT CHANGES IMMEDIATELY ON CLOSE OVER PARTITION "
+    "ORDER WHEN FILTER IGNORE RESPECT NULLS ROWS RANGE BETWEEN AND OR NOT UNBOUNDED PRECEDING CURRENT ROW "
+    "FOLLOWING CASE THEN ELSE END AS DISTINCT ALL EXCEPT WITH RECURSIVE UNION JOIN LATERAL VIEW PIVOT "
+    "LIMIT OFFSET INTERVAL DATE NULL TRUE IN LIKE IS EXISTS CREATE STREAM SINK DROP SHOW DESCRIBE EXPLAIN "
+    "FORMAT JSON INSERT INTO IF REPLACE PRIMARY KEY WATERMARK FOR VALUES BEGIN CALL FETCH SET USE lag sum "
+    "count row_number lead tumblingwindow statewindow slidingwindow countwindow window_start window_end "
+    "window_trigger users clicks orders hot totals out user_id a ts col_1 ( ) [ ] { } < > , ; . .. * + - "
+    "/ % = <> != <=> == :: : -> => || && | & ^ ~ ! ? @ # $ \\ ' \" ` -- /* */ /*+ {{ }} {% %} {# #} ${x} @v "
+    ":p ? 0 1 10 -1 1.5 .5 1. 1e400 1e-400 0x1F 10L 5S 3Y 2.5BD 99999999999999999999 'ss' \"mi\" '' x'0' "
+    "r'\\d' N'n' TIMESTAMP'x' `` `a b` a.b.c *".split(" ")
 )
 CHARACTERS = (
     "\0", "\t", "\n", "\r", "\r\n", "\x0b", "\x1a", "\x7f", "\x85", "\xa0", "\u200b", "\u2028", "\ufeff", "\u0301",
-    "é", "İ", "ß", "ſ", "ﬁ", "Ω", "漢", "字", "٣", "²", "½", "\U0001f600", "\U0001d4d0", "\U000e0041", "\udc80",
-    "‘", "“", "，", "（", "；", "−", "…", "'", '"', "`", "\\", "/", "*", "-", "(", ")", "[", "]", "{", "}", ";",
+    "é", "İ", "ß", "\u017f", "ﬁ", "Ω", "漢", "字", "٣", "²", "½", "\U0001f600", "\U0001d4d0", "\U000e0041", "\udc80",
+    "\u2018", "\u201c", "\uff0c", "\uff08", "\uff1b", "\u2212", "…",
+    "'", '"', "`", "\\", "/", "*", "-", "(", ")", "[", "]", "{", "}", ";",
 )  # fmt: skip
 
 
@@ -67,7 +69,7 @@ def _replace(pieces: list[str], at: int, random: Random) -> None:
 
 
 def _exchange(pieces: list[str], at: int, random: Random) -> None:
-    """A word for another one of the query, a number for another number: often still a statement, with another meaning."""
+    """A word for another word, a number for another number: often still a statement, with another meaning."""
     alike = str.isdigit if pieces[at].isdigit() else str.isidentifier
     if alike(pieces[at]):
         pieces[at] = random.choice([*filter(alike, pieces), *filter(alike, TOKENS)])

@@ -1,7 +1,7 @@
 """The compiler's work grows with the length of a query, and with nothing worse.
 
-Work is counted, not timed: the lines of Panes that run. With W(n) lines for n items, W(4n) − W(2n) is twice
-W(2n) − W(n) where the cost is linear, and four times where it is quadratic.
+Work is counted, not timed: the lines of Panes that run. With W(n) lines for n items, W(4n) - W(2n) is twice
+W(2n) - W(n) where the cost is linear, and four times where it is quadratic.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from benchmarks.large_queries import HIGH, HIGH_KINDS, KINDS, declared, explained
 
 import panes
+from benchmarks.large_queries import HIGH, HIGH_KINDS, KINDS, declared, explained
 from panes.errors import PanesError
 
 ROOT = str(Path(panes.__file__).parent)

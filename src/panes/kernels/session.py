@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from panes.kernels.changes import difference
 from panes.kernels.duck import query, quoted
 from panes.kernels.grouped import COUNT, Grouping
 from panes.kernels.kernel import Clock, State, Step, new_chunk
 from panes.kernels.slices import END, START
 
 FIRST, LAST, NUMBER, FRESH = "first_time", "last_time", "session_number", "is_fresh"
+HOME, PLACE = "first_time_after", "place_in_session"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class SessionWindows:
     keys: tuple[str, ...]
     grouping: Grouping  # by the keys and NUMBER
     late: bool = True
+    changes: bool = False  # after each batch the sessions that changed come out, and closing is silent
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """The sessions that the rows of one source partition make by themselves."""
@@ -41,12 +44,13 @@ class SessionWindows:
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Merge the batch into the open sessions, drop late rows, close what the watermark has passed."""
-        table = self._state(state)
+        table = before = self._state(state)
         late, changed = 0, False
         out: list[pa.Table] = []
         if batch is not None and batch.num_rows:
             table, due, late = self._merged(table, batch, clock.watermark)
             out, changed = [due] if due is not None else [], True
+        rows = self._changes(before, table) if self.changes and changed else None
         if clock.watermark is not None and table is not None:
             passed = pc.less(pc.add(table[LAST], self.gap), clock.watermark)
             if pc.any(passed).as_py():
@@ -57,7 +61,7 @@ class SessionWindows:
             table, changed = None, True
         if changed:
             state = State((new_chunk(table, LAST),) if table is not None and table.num_rows else (), state.facts)
-        rows = self._values(out)
+        rows = rows if self.changes else self._values(out)
         counters = {
             "late_rows": late,
             "rows_out": rows.num_rows if rows is not None else 0,
@@ -129,12 +133,39 @@ class SessionWindows:
             times=times,
         )
 
+    def _changes(self, old: pa.Table | None, new: pa.Table | None) -> pa.Table | None:
+        """How open sessions turned into others: each follows the oldest that it grew out of, the rest are deleted.
+
+        An old session lies in one new session, or it has closed, which is silent.
+        """
+        tables = [table for table in (old, new) if table is not None]
+        if not tables:
+            return None
+        none = tables[0].slice(0, 0)
+        sides = {"old": none if old is None else old, "new": none if new is None else new}
+        keys = [quoted(name) for name in self.keys]
+        same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM n.{name}" for name in keys) or "true"
+        home = ", ".join([*(f"o.{name}" for name in keys), f"n.{FIRST}"])
+        names = ", ".join([*keys, *(quoted(fold.state) for fold in self.grouping.folds), FIRST, LAST])
+        grown = query(
+            f"SELECT o.*, n.{FIRST} AS {HOME}, row_number() OVER (PARTITION BY {home} ORDER BY o.{FIRST}) AS {PLACE} "
+            f"FROM old o JOIN new n ON {same} AND o.{FIRST} >= n.{FIRST} AND o.{LAST} <= n.{LAST}",
+            **sides,
+        )
+        after = query(f"SELECT {names}, {FIRST} AS {HOME}, 1 AS {PLACE} FROM new", new=sides["new"])
+        own = (HOME, PLACE)
+        changed = difference(self._with_bounds(grown, own), self._with_bounds(after, own), (*self.keys, *own))
+        return changed.drop_columns([HOME, PLACE])
+
     def _values(self, closed: Sequence[pa.Table]) -> pa.Table | None:
         tables = [table for table in closed if table.num_rows]
         if not tables:
             return None
-        groups = pa.concat_tables(tables, promote_options="permissive")
-        names = [quoted(name) for name in self.keys]
+        return self._with_bounds(pa.concat_tables(tables, promote_options="permissive"))
+
+    def _with_bounds(self, groups: pa.Table, also: Sequence[str] = ()) -> pa.Table:
+        """The values of sessions, with the bounds of their windows."""
+        names = [quoted(name) for name in (*self.keys, *also)]
         values = [fold.evaluate_sql() for fold in self.grouping.folds]
         bounds = [f"{FIRST} AS {START}", f"{LAST} + {self.gap} AS {END}"]
         return query(f"SELECT {', '.join([*names, *values, *bounds])} FROM parts", parts=groups)

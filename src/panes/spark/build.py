@@ -9,8 +9,10 @@ from typing import assert_never
 from pyspark.sql import DataFrame, SparkSession
 
 from panes.physical import plan as physical
+from panes.kernels.changes import CHANGE
 from panes.spark.expressions import not_executable, quoted, shifted
 from panes.spark.pack import CONTROL, KEEP, WATERMARK
+from panes.spark.settle import PASS, settle
 from panes.spark.windows import window
 
 
@@ -26,8 +28,12 @@ class Builder:
     def build(self, plan: physical.Plan) -> DataFrame:
         """The DataFrame of a plan's result."""
         match plan:
+            case physical.DataSink(input=input_, changelog=True):
+                return settle(self.build(input_))
             case physical.DataSink(input=input_):
                 return self.build(input_)
+            case physical.DataSource(changelog=True):
+                raise not_executable("queries over changelogs")
             case physical.DataSource(stream=stream, columns=columns):
                 return self.sources[stream.lower()].select(*(quoted(name) for name in columns))
             case physical.SparkQuery(sql=sql, inputs=inputs):
@@ -46,8 +52,16 @@ class Builder:
                 raise not_executable("stateful functions")
             case physical.OverWindow():
                 raise not_executable("OVER windows")
-            case physical.Filter() | physical.Project():
-                raise not_executable("changelogs")
+            case physical.Filter(input=input_, predicates=predicates):
+                below = self.build(input_)
+                passed = [PASS] if PASS in below.columns else []
+                condition = " AND ".join([*passed, *(f"({predicate})" for predicate in predicates)])
+                others = [quoted(name) for name in below.columns if name != PASS]
+                return below.selectExpr(*others, f"coalesce({condition}, false) AS {PASS}")
+            case physical.Project(input=input_, fields=fields):
+                below = self.build(input_)
+                carried = [name for name in (CHANGE, PASS) if name in below.columns]
+                return below.selectExpr(*(f"{one.sql} AS {quoted(one.name)}" for one in fields), *carried)
             case _:
                 assert_never(plan)
 

@@ -15,13 +15,13 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -31,8 +31,8 @@ from panes.compile import Compiled
 from panes.errors import CODES, PanesError
 from panes.physical import plan as physical
 from panes.spark.build import Builder
-from panes.spark.record import Record, check_record, read_record, write_record
-from panes.spark.sinks import check_sink, forgets, write
+from panes.spark.record import Record, began, check_record, read_record, write_record
+from panes.spark.sinks import check_folders, check_sink, check_unwritten, forgets, write
 from panes.spark.sources import read
 
 SEAL, CONTROL, ENDED = "panes-ended.json", "panes-control", "ended.json"
@@ -92,14 +92,15 @@ class Run:
 def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
     """Run all INSERTs to their end; everything that can be refused is refused before the first one starts."""
     check_seal(checkpoint)
-    check_sinks(inserts)
+    check_folders([one.sink for one in inserts])
     flush = how.flush or any(flush_began(one.folder) for one in inserts)
     ready = [_ready(one, how) for one in inserts]
     for one in ready:
         write_record(one.insert.folder, one.record)
     running: list[Running] = []
     try:
-        running += [one.start(how.once or flush, flush) for one in ready]
+        for one in ready:
+            running.append(one.start(how.once or flush, flush))  # noqa: PERF401 - a failed start stops those before it
         ended = wait(running, how, flush)
         if ended and flush:
             for now in running:
@@ -142,7 +143,8 @@ class Running:
 
     def is_done(self) -> bool:
         if self.drains and self.query.isActive:
-            self.query.processAllAvailable()
+            with suppress(StreamingQueryException):  # the query keeps it
+                self.query.processAllAvailable()
             return True
         return not self.query.isActive
 
@@ -150,7 +152,6 @@ class Running:
         """Write the control row, and let the query take it in."""
         _publish(self.ready.insert.folder / CONTROL / ENDED, '{"ended": true}\n')
         if not self.drains:
-            self.seen = set()
             self.query = self.ready.start(once=True, flush=True).query
 
     def reports(self) -> Iterator[Report]:
@@ -172,28 +173,38 @@ def counters_of(progress: Any) -> dict[str, int]:
 def _ready(one: Insert, how: Run) -> Ready:
     """Build the query of an INSERT and compare it with what its checkpoint says."""
     check_sink(one.sink, one.compiled.physical.changelog)
+    if not began(one.folder):
+        check_unwritten(one.sink)
     old = read_record(one.folder)
     shards = how.shards or (old.shards if old is not None else _partitions(how.spark))
     record = Record.of(one.compiled.physical, one.streams, shards, how.spark)
     if old is not None:
         check_record(old, record)
-    control = one.folder / CONTROL
-    control.mkdir(parents=True, exist_ok=True)
-    if not flush_began(one.folder):
-        (control / ENDED).unlink(missing_ok=True)  # of a flush that died before Spark saw it
-    declared = {stream.name.lower(): stream for stream in one.streams if "connector" in stream.options}
-    for stream in one.streams:
-        if stream.name.lower() not in how.frames:
-            declared[stream.name.lower()] = stream
-    frames = dict(how.frames)
-    for name, stream in declared.items():
-        with _spark_refuses("stream-options", f"the stream {stream.name} cannot be read"):
-            frames[name] = read(stream, how.spark)
-    ended = how.spark.readStream.schema("ended boolean").json(str(control))
+    frames = {**how.frames, **_declared(one, how)}
     with _spark_refuses("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"):
-        df = Builder(how.spark, frames, shards, ended).build(one.compiled.physical)
+        df = Builder(how.spark, frames, shards, _control(one.folder, how.spark)).build(one.compiled.physical)
         writer = write(df, one.sink).option("checkpointLocation", str(one.folder / "spark"))
     return Ready(one, writer, record)
+
+
+def _declared(one: Insert, how: Run) -> dict[str, DataFrame]:
+    """The streams of an INSERT that the script declares."""
+    frames: dict[str, DataFrame] = {}
+    for stream in one.streams:
+        name = stream.name.lower()
+        if name not in how.frames or "connector" in stream.options:
+            with _spark_refuses("stream-options", f"the stream {stream.name} cannot be read"):
+                frames[name] = read(stream, how.spark)
+    return frames
+
+
+def _control(folder: Path, spark: SparkSession) -> DataFrame:
+    """A stream without rows until the input has ended."""
+    control = folder / CONTROL
+    control.mkdir(parents=True, exist_ok=True)
+    if not flush_began(folder):
+        (control / ENDED).unlink(missing_ok=True)  # of a flush that died before Spark saw it
+    return spark.readStream.schema("ended boolean").json(str(control))
 
 
 def _partitions(spark: SparkSession) -> int:
@@ -206,7 +217,7 @@ def wait(running: Sequence[Running], how: Run, flush: bool) -> bool:
     while not done:
         if how.stopped():
             return False
-        done = all([one.is_done() for one in running])
+        done = all(one.is_done() for one in running)
         for one in running:
             for report in one.reports():
                 how.report(report)
@@ -251,17 +262,6 @@ def _spark_refuses(code: str, what: str) -> Iterator[None]:
         yield
     except AnalysisException as error:
         raise PanesError(code, f"{what}: {str(error).splitlines()[0]}") from error
-
-
-def check_sinks(inserts: Sequence[Insert]) -> None:
-    """Refuse two INSERTs into one folder: each would take the other's micro-batches for its own."""
-    seen: set[str] = set()
-    for one in inserts:
-        path = one.sink.options.get("path")
-        if path is not None and path in seen:
-            hint = "Give each INSERT a sink with a path of its own."
-            raise PanesError("stream-options", f"two INSERTs write to {path}", None, hint)
-        seen.add(path or "")
 
 
 def flush_began(folder: Path) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
 from panes.errors import PanesError
 
-FILES = frozenset(("json", "csv", "parquet", "orc"))
+FILES = frozenset(("json", "csv", "parquet", "orc", "text"))
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -19,6 +22,34 @@ def check_sink(sink: Sink, changelog: bool) -> None:
     if changelog and connector not in ("console", "memory", "noop") and sink.options.get("changelog") != "rows":
         hint = "Add changelog = 'rows' to its options to get the changes as rows."
         raise PanesError("stream-options", f"the sink {sink.name} would take changes for facts", None, hint)
+
+
+def check_folders(sinks: Sequence[Sink]) -> None:
+    """Refuse two INSERTs into one folder of files: Spark would take one's micro-batches for the other's."""
+    seen: set[str] = set()
+    for sink in sinks:
+        path = sink.options.get("path")
+        if path is None or sink.options["connector"] not in FILES:
+            continue
+        if path in seen:
+            hint = "Give each INSERT a sink with a path of its own."
+            raise PanesError("stream-options", f"two INSERTs write to {path}", None, hint)
+        seen.add(path)
+
+
+def check_unwritten(sink: Sink) -> None:
+    """Refuse a folder of files that another checkpoint has written to: Spark would skip the first micro-batches."""
+    path = sink.options.get("path")
+    if path is None or sink.options["connector"] not in FILES:
+        return
+    if (Path(path.removeprefix("file:")) / "_spark_metadata").exists():
+        hint = "Go on with the checkpoint that was used for it, or give the sink another path."
+        raise PanesError("state-mismatch", f"{path} holds the results of another checkpoint", None, hint)
+
+
+def forgets(sink: Sink) -> bool:
+    """Whether a sink is empty after a restart of its query."""
+    return sink.options["connector"] == "memory"
 
 
 def write(df: DataFrame, sink: Sink) -> DataStreamWriter:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
 from panes.kernels.accumulators import Accumulator, accumulator, argument_cast
+from panes.kernels.changes import CHANGE, INSERT
 from panes.kernels.count import CountWindows
 from panes.kernels.grouped import Fold, Grouping
 from panes.kernels.kernel import Kernel
@@ -70,8 +71,6 @@ ROWS = "panes_rows"
 
 def window(plan: physical.Window, below: DataFrame, builder: Builder) -> DataFrame:
     """The DataFrame of a window."""
-    if plan.placement.emit == physical.EmitMode.CHANGES:
-        raise not_executable("EMIT CHANGES")
     if isinstance(plan.kind, physical.Sliding | physical.StateMachine):
         raise not_executable(f"{'sliding' if isinstance(plan.kind, physical.Sliding) else 'state'} windows")
     columns = _columns(plan, below)
@@ -83,9 +82,13 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder) -> DataFra
     outputs = [(key.name, types[key.name]) for key in kept]
     outputs += [(f"v{i}", one.accumulator.value_type) for i, one in enumerate(columns.aggregates)]
     outputs += [(START, zone), (END, zone)]
+    changes = plan.placement.emit == physical.EmitMode.CHANGES
+    outputs += [(CHANGE, "string")] if changes and below.isStreaming else []
     times = tuple((name, None if zone == "timestamp_ntz" else "UTC") for name in (START, END))
     operator = Operator(_kernel(plan, columns), shards, tuple(outputs), times, repr(plan))
     unpacked = run(operator, projected, builder.spark)
+    if changes and not below.isStreaming:
+        unpacked = unpacked.selectExpr("*", f"'{INSERT}' AS {CHANGE}")
     return _raw_rows(plan, unpacked, below) if plan.raw else _values(plan, columns, unpacked)
 
 
@@ -138,11 +141,13 @@ def _raw_rows(plan: physical.Window, unpacked: DataFrame, below: DataFrame) -> D
     exploded = unpacked.selectExpr(f"explode(v0) AS {ROWS}", *_bounds(plan))
     names = _own(below)
     fields = [f"{ROWS}.c{i} AS {quoted(name)}" for i, name in enumerate(names)]
-    return exploded.selectExpr(*fields, *(quoted(name) for name, _ in plan.bounds))
+    rest = [name for name in exploded.columns if name != ROWS]
+    return exploded.selectExpr(*fields, *(quoted(name) for name in rest))
 
 
 def _bounds(plan: physical.Window) -> list[str]:
-    return [f"{bound} AS {quoted(name)}" for name, bound in plan.bounds]
+    changes = [CHANGE] if plan.placement.emit == physical.EmitMode.CHANGES else []
+    return [*(f"{bound} AS {quoted(name)}" for name, bound in plan.bounds), *changes]
 
 
 def _own(below: DataFrame) -> list[str]:
@@ -206,16 +211,18 @@ def _kernel(plan: physical.Window, columns: Columns) -> Kernel:
     by_time = () if arrival else (TIME, *(name.name for name in columns.order))
     order = (*by_time, BATCH, PLACE) if isinstance(plan.kind, physical.Count) or _ordered(columns.aggregates) else ()
     late = plan.placement.late or arrival
+    changes = plan.placement.emit == physical.EmitMode.CHANGES and plan.placement.mode != physical.Mode.BATCH
     match plan.kind:
         case physical.Tumbling(unit=unit, length=length):
             size = hop = length * TimeUnit(unit).microseconds
-            return SliceWindows(size, hop, TIME, keys, Grouping((SLICE, *keys), folds, order), late)
+            return SliceWindows(size, hop, TIME, keys, Grouping((SLICE, *keys), folds, order), late, changes)
         case physical.Hopping(unit=unit, size=size, hop=hop):
             scale = TimeUnit(unit).microseconds
-            return SliceWindows(size * scale, hop * scale, TIME, keys, Grouping((SLICE, *keys), folds, order), late)
+            grouping = Grouping((SLICE, *keys), folds, order)
+            return SliceWindows(size * scale, hop * scale, TIME, keys, grouping, late, changes)
         case physical.Session(unit=unit, gap=gap):
             grouping = Grouping((*keys, NUMBER), folds, order)
-            return SessionWindows(gap * TimeUnit(unit).microseconds, TIME, keys, grouping, late)
+            return SessionWindows(gap * TimeUnit(unit).microseconds, TIME, keys, grouping, late, changes)
         case physical.Count(count=count, every=every):
             waits = not arrival and plan.placement.emit != physical.EmitMode.IMMEDIATELY
             release = Release(TIME, order, waits, plan.placement.late)

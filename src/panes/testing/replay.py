@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.engine import Engine
+from panes.kernels.changes import BEFORE, CHANGE, DELETE
 from panes.spark.runner import counters_of
 
 Row = dict[str, Any]
@@ -47,12 +48,24 @@ class Replay:
 
     @property
     def table(self) -> list[Row]:
-        """The multiset that the output adds up to."""
-        return self.rows
+        """The multiset that the output adds up to: of a changelog, what its changes leave."""
+        return table_of(self.rows)
 
     def counter(self, name: str) -> int:
         """The sum of a counter over all progress reports."""
         return sum(counters_of(progress).get(name, 0) for progress in self.progress)
+
+
+def table_of(rows: Sequence[Row]) -> list[Row]:
+    """What rows add up to; those of a changelog are inserted and deleted as their change type says."""
+    kept: list[Row] = []
+    for row in rows:
+        values = {name: value for name, value in row.items() if name != CHANGE}
+        if row.get(CHANGE) in (DELETE, BEFORE):
+            kept.remove(values)
+        else:
+            kept.append(values)
+    return kept
 
 
 def replay(

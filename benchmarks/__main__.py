@@ -1,0 +1,45 @@
+"""`python -m benchmarks [name …]`: run benchmarks by name, or all of them.
+
+A benchmark is a module of this package with `run(console)`, which prints its tables and returns its figures; they are
+written to `build/bench/<name>.json`. To add one, write the module and a row of `BENCHMARKS`.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from rich.console import Console
+
+BENCHMARKS = {
+    "compile": "benchmarks.compile_time",
+}
+RESULTS = Path("build/bench")
+
+
+def main(names: list[str]) -> int:
+    console = Console()
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        console.print(f"no benchmark is called {', '.join(unknown)}; there is {', '.join(BENCHMARKS)}")
+        return 2
+    for name in names or BENCHMARKS:
+        figures = import_module(BENCHMARKS[name]).run(console)
+        write(name, figures, console)
+    return 0
+
+
+def write(name: str, figures: dict[str, object], console: Console) -> None:
+    """The figures with the machine they were measured on."""
+    machine = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps({"machine": machine, **figures}, indent=2) + "\n", encoding="utf-8")
+    console.print(f"written to {path}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

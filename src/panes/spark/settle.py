@@ -1,0 +1,65 @@
+"""The end of a changelog: pairs of which only one side passed WHERE or HAVING become an insert or a delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from panes.kernels.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
+from panes.kernels.duck import query, quoted
+from panes.spark.expressions import quoted as spark_quoted
+
+PASS = "panes_pass"
+
+
+def settle(changes: DataFrame) -> DataFrame:
+    """The changelog that a user sees: `_change_type` first, no pair with equal sides."""
+    names = [name for name in changes.columns if name not in (CHANGE, PASS)]
+    selected = changes.selectExpr(
+        f"{CHANGE} AS {CHANGE}",
+        *(f"{spark_quoted(name)} AS c{i}" for i, name in enumerate(names)),
+        PASS if PASS in changes.columns else f"true AS {PASS}",
+    )
+    schema = selected.drop(PASS).schema
+    settled = selected.mapInArrow(Settle(len(names)), schema)
+    return settled.selectExpr(CHANGE, *(f"c{i} AS {spark_quoted(name)}" for i, name in enumerate(names)))
+
+
+@dataclass(frozen=True)
+class Settle:
+    """The function that runs in `mapInArrow`; a preimage is directly before its postimage."""
+
+    width: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held: pa.Table | None = None
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            if held is not None:
+                table, held = pa.concat_tables([held, table]), None
+            if table.num_rows and table[CHANGE][-1].as_py() == BEFORE:
+                table, held = table.slice(0, table.num_rows - 1), table.slice(table.num_rows - 1)
+            if table.num_rows:
+                yield from self._settled(table).combine_chunks().to_batches()
+
+    def _settled(self, table: pa.Table) -> pa.Table:
+        """Each row with what became of it; rows that pass nothing on are dropped."""
+        columns = [f"c{i}" for i in range(self.width)]
+        same = " AND ".join(f"{quoted(c)} IS NOT DISTINCT FROM lead({quoted(c)}) OVER w" for c in columns) or "true"
+        behind = " AND ".join(f"{quoted(c)} IS NOT DISTINCT FROM lag({quoted(c)}) OVER w" for c in columns) or "true"
+        sql = f"""
+            SELECT place, CASE
+                WHEN {CHANGE} = '{BEFORE}' AND {PASS} AND NOT lead({PASS}) OVER w THEN '{DELETE}'
+                WHEN {CHANGE} = '{AFTER}' AND {PASS} AND NOT lag({PASS}) OVER w THEN '{INSERT}'
+                WHEN {CHANGE} = '{BEFORE}' AND {PASS} AND {same} THEN NULL
+                WHEN {CHANGE} = '{AFTER}' AND {PASS} AND {behind} THEN NULL
+                WHEN {PASS} THEN {CHANGE} END AS became
+            FROM parts WINDOW w AS (ORDER BY place) ORDER BY place"""
+        placed = table.append_column("place", pa.array(range(table.num_rows), pa.int64()))
+        became = query(sql, parts=placed)["became"]
+        changed = table.set_column(table.column_names.index(CHANGE), CHANGE, became.cast(pa.string()))
+        return changed.filter(pc.is_valid(became)).drop_columns([PASS])

@@ -1,0 +1,260 @@
+"""Every aggregate against a line of Python, its rows folded in any parts that are merged in any order."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panes.functions.aggregates import AGGREGATES
+from panes.kernels.accumulators import SMALLEST, Accumulator, accumulator, argument_cast
+from panes.kernels.grouped import Fold, Grouping
+from panes.spark.blob import from_bytes, to_bytes
+
+Rows = list[tuple[Any, Any]]  # x and y, in the stream's order
+
+
+def given_x(rows: Rows) -> list[Any]:
+    return [x for x, _ in rows if x is not None]
+
+
+def variance(values: list[float], by: int) -> float | None:
+    if len(values) <= by:
+        return None
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - by)
+
+
+def percentile(values: list[float], at: float) -> float | None:
+    """Between neighbours in proportion, as Spark does; NaN is greater than all."""
+    ordered = sorted(values, key=lambda value: (math.isnan(value), value))
+    if not ordered:
+        return None
+    position = (len(ordered) - 1) * at
+    low, high = ordered[math.floor(position)], ordered[math.ceil(position)]
+    if low == high or math.floor(position) == math.ceil(position):
+        return low
+    return (math.ceil(position) - position) * low + (position - math.floor(position)) * high
+
+
+def greatest(rows: Rows, sign: int) -> Any:
+    """The x beside the greatest y (or least), the last of equals; NaN is greater than all."""
+    found = [((math.isnan(y), sign * y if not math.isnan(y) else 0), x) for x, y in rows if y is not None]
+    if sign < 0:
+        found = [((not nan, key), x) for (nan, key), x in found]
+    best = max((key for key, _ in found), default=None)
+    return next((x for key, x in reversed(found) if key == best), None)
+
+
+def unique(values: list[Any]) -> list[Any]:
+    """Values in the order in which they first came."""
+    return list({("nan" if value != value else value): value for value in reversed(values)}.values())[::-1]
+
+
+def least(values: list[float]) -> float:
+    return min(values, key=lambda value: (math.isnan(value), value))
+
+
+def most(values: list[float]) -> float:
+    return max(values, key=lambda value: (math.isnan(value), value))
+
+
+def root(value: float | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+# The value of each aggregate over a group of rows, x a double.
+DEFINITIONS: dict[str, Callable[[Rows], Any]] = {
+    "count": lambda rows: len(given_x(rows)),
+    "sum": lambda rows: sum(given_x(rows)) if given_x(rows) else None,
+    "avg": lambda rows: sum(given_x(rows)) / len(given_x(rows)) if given_x(rows) else None,
+    "min": lambda rows: least(given_x(rows)) if given_x(rows) else None,
+    "max": lambda rows: most(given_x(rows)) if given_x(rows) else None,
+    "stddev_samp": lambda rows: root(variance(given_x(rows), 1)),
+    "stddev_pop": lambda rows: root(variance(given_x(rows), 0)),
+    "var_samp": lambda rows: variance(given_x(rows), 1),
+    "var_pop": lambda rows: variance(given_x(rows), 0),
+    "first": lambda rows: rows[0][0] if rows else None,
+    "any_value": lambda rows: rows[0][0] if rows else None,
+    "last": lambda rows: rows[-1][0] if rows else None,
+    "last_row": lambda rows: rows[-1][0] if rows else None,
+    "min_by": lambda rows: greatest(rows, -1),
+    "max_by": lambda rows: greatest(rows, 1),
+    "collect_list": given_x,
+    "collect_set": lambda rows: unique(given_x(rows)),
+    "bool_and": lambda rows: all(x > 0 for x in given_x(rows)) if given_x(rows) else None,
+    "bool_or": lambda rows: any(x > 0 for x in given_x(rows)) if given_x(rows) else None,
+    "approx_count_distinct": lambda rows: len(unique(given_x(rows))),
+    "median": lambda rows: percentile(given_x(rows), 0.5),
+    "percentile": lambda rows: percentile(given_x(rows), 0.3),
+}
+DISTINCT: dict[str, Callable[[Rows], Any]] = {
+    "count": lambda rows: len(unique(given_x(rows))),
+    "sum": lambda rows: sum(unique(given_x(rows))) if given_x(rows) else None,
+    "avg": lambda rows: sum(unique(given_x(rows))) / len(unique(given_x(rows))) if given_x(rows) else None,
+}
+IGNORING: dict[str, Callable[[Rows], Any]] = {
+    "first": lambda rows: next(iter(given_x(rows)), None),
+    "any_value": lambda rows: next(iter(given_x(rows)), None),
+    "last": lambda rows: next(reversed(given_x(rows)), None),
+}
+
+# As the pre-projection hands them over: conditions are Booleans, approx_count_distinct sees hashes.
+PREPARED: dict[str, tuple[pa.DataType, Callable[[Any], Any]]] = {
+    "bool_and": (pa.bool_(), lambda x: None if x is None else x > 0),
+    "bool_or": (pa.bool_(), lambda x: None if x is None else x > 0),
+    "approx_count_distinct": (pa.int64(), lambda x: None if x is None else hash("nan" if x != x else x)),
+}
+TYPES = {"count": 1, "min_by": 2, "max_by": 2}
+
+
+def found(function: str, **options: Any) -> Accumulator:
+    types = ["double", "double"][: TYPES.get(function, 1)]
+    if function == "percentile":
+        types, options = ["double", "decimal(1,1)"], {**options, "constant": "0.3"}
+    one = accumulator(function, types, **options)
+    assert one is not None, f"{function} has no accumulator"
+    return one
+
+
+def grouping(one: Accumulator) -> Grouping:
+    return Grouping((), (Fold(one, ("x", "y"), "keep", "s"),), ("o",))
+
+
+def folded(one: Accumulator, type_: pa.DataType, rows: list[tuple[int, Any, Any, bool]]) -> pa.Table:
+    columns = {
+        "o": pa.array([row[0] for row in rows], pa.int64()),
+        "x": pa.array([row[1] for row in rows], type_),
+        "y": pa.array([row[2] for row in rows], pa.float64()),
+        "keep": pa.array([row[3] for row in rows], pa.bool_()),
+    }
+    return from_bytes(to_bytes(grouping(one).fold(pa.table(columns))))
+
+
+def value(one: Accumulator, type_: pa.DataType, parts: list[Any]) -> Any:
+    """The aggregate over rows that were folded in parts, and merged one after the other from the back."""
+    tables = [folded(one, type_, part) for part in parts]
+    while len(tables) > 1:
+        tables = [*tables[:-2], grouping(one).merge(tables[-2:])]
+    return grouping(one).evaluate(tables[0])["s"].to_pylist()[0]
+
+
+def same(left: Any, right: Any) -> bool:
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, float) and isinstance(right, float):
+        return (left != left and right != right) or math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(left == right)
+
+
+DOUBLES = st.none() | st.sampled_from([0.0, -0.0, 1.0, 2.0, -3.5, 1e9, math.inf, -math.inf, math.nan])
+SOME_ROWS = st.lists(st.tuples(DOUBLES, DOUBLES, st.booleans()), max_size=12)
+PARTS = st.lists(st.integers(0, 3), min_size=12, max_size=12)
+CASES = [
+    *((one.name, DEFINITIONS[one.name], {}) for one in AGGREGATES),
+    *((one.name, DISTINCT[one.name], {"distinct": True}) for one in AGGREGATES if one.distinct),
+    *((one.name, IGNORING[one.name], {"ignore_nulls": True}) for one in AGGREGATES if one.ignores_nulls_on_request),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "definition", "options"), CASES, ids=[f"{name}-{'-'.join(options)}" for name, _, options in CASES]
+)
+@settings(max_examples=60)
+@given(rows=SOME_ROWS, parts=PARTS)
+def test_an_aggregate_is_its_definition(function, definition, options, rows, parts):
+    """Rows that the condition keeps, in four parts: of each group some have none."""
+    type_, prepare = PREPARED.get(function, (pa.float64(), lambda x: x))
+    numbered = [(at, prepare(x), y, keep) for at, (x, y, keep) in enumerate(rows)]
+    split = [[row for row, place in zip(numbered, parts, strict=False) if place == part] for part in range(4)]
+    expected = definition([(x, y) for x, y, keep in rows if keep])
+    got = value(found(function, **options), type_, split)
+    assert same(got, expected), f"{got} is not {expected}"
+
+
+def whole(function: str, type_: str, arrow: pa.DataType, values: list[Any], **options: Any) -> Any:
+    """An aggregate over values, one part each."""
+    one = accumulator(function, [type_], **options)
+    assert one is not None
+    return value(one, arrow, [[(at, x, None, True)] for at, x in enumerate(values)])
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_a_sum_of_bigints_may_leave_64_bits(distinct):
+    """Spark's cast judges the final value: a sum on its way may be outside."""
+    most_ = 2**63 - 1
+    assert whole("sum", "bigint", pa.int64(), [most_, most_ - 1, -most_], distinct=distinct) == most_ - 1
+    assert whole("sum", "bigint", pa.int64(), [most_, most_ - 1], distinct=distinct) == 2 * most_ - 1
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_a_sum_of_decimals_may_leave_38_digits_on_its_way(distinct):
+    large, step = Decimal("9" * 38), Decimal(1)
+    values = [large, large - step, step - large]
+    assert whole("sum", "decimal(38,0)", pa.decimal128(38, 0), values, distinct=distinct) == large
+
+
+@pytest.mark.parametrize("function", ["stddev_samp", "var_pop"])
+def test_variance_far_from_zero_keeps_its_digits(function):
+    """A sum of squares would have none left."""
+    values = [1e9 + small for small in (4.0, 7.0, 13.0, 16.0)]
+    expected = statistics.stdev(values) if function == "stddev_samp" else statistics.pvariance(values)
+    assert math.isclose(whole(function, "double", pa.float64(), values), expected, rel_tol=1e-9)
+
+
+def test_approx_count_distinct_is_within_its_error():
+    """More values than hashes are kept; hashes are spread over 64 bits."""
+    number = 10 * SMALLEST
+    hashes = [(at * 0x9E3779B97F4A7C15) % 2**64 - 2**63 for at in range(number)]
+    one = found("approx_count_distinct")
+    parts = [[(at, x, None, True) for at, x in enumerate(hashes[start : start + 10_000])] for start in range(0, number, 5_000)]
+    assert abs(value(one, pa.int64(), parts) / number - 1) < 0.05
+
+
+def test_percentiles_of_several_points():
+    one = accumulator("percentile", ["double", "array<decimal(2,2)>"], constant="[0.0, 0.25, 1.0]")
+    assert value(one, pa.float64(), [[(0, 1.0, None, True)], [(1, 3.0, None, True)]]) == [1.0, 1.5, 3.0]
+
+
+def test_count_of_several_arguments_counts_where_all_are_given():
+    for number in range(1, 10):
+        one = accumulator("count", ["int"] * number)
+        names = [f"c{i}" for i in range(number)]
+        for hole in names:
+            rows = pa.table({name: [1, None if name == hole else 2, 3] for name in names})
+            assert Grouping((), (Fold(one, tuple(names), None, "s"),)).fold(rows)["s"].to_pylist() == [2]
+
+
+def test_count_distinct_of_several_arguments():
+    one = accumulator("count", ["int", "string"], distinct=True)
+    rows = pa.table({"a": [1, 1, 1, None, 2], "b": ["x", "x", "y", "x", None]})
+    groups = Grouping((), (Fold(one, ("a", "b"), None, "s"),))
+    assert groups.evaluate(groups.merge([groups.fold(rows), groups.fold(rows)]))["s"].to_pylist() == [2]
+
+
+def test_what_has_no_accumulator_says_so():
+    assert accumulator("corr", ["double", "double"]) is None
+    assert accumulator("min", ["double"], distinct=True) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "type_", "cast"),
+    [
+        ("sum", "int", "bigint"),
+        ("sum", "decimal(10,2)", None),
+        ("avg", "float", "double"),
+        ("median", "decimal(10,2)", "double"),
+        ("max", "float", None),
+    ],
+)
+def test_arguments_are_cast_to_few_types(function, type_, cast):
+    assert argument_cast(function, type_) == cast

@@ -1,0 +1,237 @@
+"""Killed at any moment and started again, a script loses nothing and says nothing twice.
+
+A process runs one query of each kind over a folder of files, and is killed with its Spark while micro-batches are under
+way. The folder of a file sink holds what Spark's log of it says: exactly the windows that a plain definition gives.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.input_files import at, write_file
+
+pytestmark = pytest.mark.spark
+
+DELAY, PACE = 10_000, 3_000  # milliseconds: how late rows are, and how much time passes from file to file
+QUERIES = {
+    "tumbling": "SELECT k, count(*) AS n, sum(v) AS s, first(v) AS f, last(v) AS l, {start} FROM t "
+    "GROUP BY tumblingwindow('ss', 7), k",
+    "hopping": "SELECT k, count(*) AS n, sum(v) AS s, first(v) AS f, last(v) AS l, {start} FROM t "
+    "GROUP BY hoppingwindow('ss', 10, 4), k",
+    "session": "SELECT k, count(*) AS n, sum(v) AS s, first(v) AS f, last(v) AS l, {start} FROM t "
+    "GROUP BY sessionwindow('ms', 1500), k",
+    "count": "SELECT k, count(*) AS n, sum(v) AS s, first(v) AS f, last(v) AS l, {start} FROM t "
+    "GROUP BY countwindow(5) OVER (PARTITION BY k), k",
+}
+
+
+class Row(NamedTuple):
+    time: int
+    k: str
+    v: int
+
+
+class Out(NamedTuple):
+    """A window: its start, and what its aggregates are."""
+
+    k: str
+    n: int
+    s: int
+    f: int
+    l: int  # noqa: E741
+    start: int
+
+
+def made(choose: random.Random, files: int) -> list[list[Row]]:
+    """Files of rows, out of order by less than the delay; no two rows have one time."""
+    used: set[int] = set()
+    latest = 0
+    out = []
+    for number in range(files):
+        rows = []
+        for _ in range(choose.randint(3, 9)):
+            time_ = max(latest - DELAY, number * PACE - choose.randrange(DELAY + PACE), 0)
+            while time_ in used:
+                time_ += 1
+            used.add(time_)
+            rows.append(Row(time_, choose.choice("abc"), choose.randrange(1000)))
+        latest = max(latest, *(row.time for row in rows))
+        out.append(rows)
+    return out
+
+
+def window(rows: Iterable[Row], start: int) -> Out:
+    rows = sorted(rows)
+    return Out(rows[0].k, len(rows), sum(row.v for row in rows), rows[0].v, rows[-1].v, start)
+
+
+def by_key(rows: list[Row]) -> Iterator[list[Row]]:
+    for k in sorted({row.k for row in rows}):
+        yield sorted(row for row in rows if row.k == k)
+
+
+def hopping(rows: list[Row], size: int, hop: int) -> Iterator[Out]:
+    for own in by_key(rows):
+        windows = defaultdict(list)
+        for row in own:
+            first = (row.time - size) // hop * hop + hop
+            for start in range(first, row.time + 1, hop):
+                windows[start].append(row)
+        yield from (window(held, start) for start, held in windows.items())
+
+
+def sessions(rows: list[Row], gap: int) -> Iterator[Out]:
+    for own in by_key(rows):
+        held: list[Row] = []
+        for row in own:
+            if held and row.time - held[-1].time > gap:
+                yield window(held, held[0].time)
+                held = []
+            held.append(row)
+        yield window(held, held[0].time)
+
+
+def counts(rows: list[Row], count: int) -> Iterator[Out]:
+    for own in by_key(rows):
+        for first in range(0, len(own), count):
+            held = own[first : first + count]
+            yield window(held, held[0].time)
+
+
+def expected(rows: list[Row]) -> dict[str, list[Out]]:
+    return {
+        "tumbling": sorted(hopping(rows, 7_000, 7_000)),
+        "hopping": sorted(hopping(rows, 10_000, 4_000)),
+        "session": sorted(sessions(rows, 1_500)),
+        "count": sorted(counts(rows, 5)),
+    }
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script in a folder with its input, its sinks and its checkpoint."""
+
+    folder: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    def write(self, files: list[list[Row]]) -> None:
+        for number, rows in enumerate(files):
+            write_file(self.folder / "in", number, ({"ts": at(row.time), "k": row.k, "v": row.v} for row in rows))
+        lines = [
+            "CREATE STREAM t (ts TIMESTAMP, k STRING, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS)",
+            f"WITH (connector = 'json', path = '{self.folder}/in', maxFilesPerTrigger = '1');",
+        ]
+        for name, query in QUERIES.items():
+            lines.append(f"CREATE SINK {name} WITH (connector = 'parquet', path = '{self.folder}/{name}');")
+            lines.append(f"INSERT INTO {name} {query.format(start='unix_millis(window_start()) AS start')};")
+        (self.folder / "script.sql").write_text("\n".join(lines), encoding="utf-8")
+
+    def start(self, *options: str) -> subprocess.Popen[bytes]:
+        """`panes run`, in a process group of its own so that its Spark dies with it."""
+        command = [sys.executable, "-c", "from panes.cli.main import app; app()", "run", "script.sql", *options]
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                [*command, "--checkpoint", str(self.checkpoint)],
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def begun(self) -> int:
+        """How many micro-batches have begun, over all queries."""
+        return sum(1 for log in self.checkpoint.glob("*/spark/offsets/*") if log.name.isdigit())
+
+    def under_way(self) -> int:
+        """How many queries are inside a micro-batch."""
+        done = sum(1 for log in self.checkpoint.glob("*/spark/commits/*") if log.name.isdigit())
+        return self.begun() - done
+
+    def ending(self) -> bool:
+        return any(self.checkpoint.glob("*/panes-control/ended.json"))
+
+    def held(self, spark: SparkSession, name: str) -> list[Out]:
+        rows = spark.read.parquet(str(self.folder / name)).collect()
+        return sorted(Out(**row.asDict()) for row in rows)
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text(encoding="utf-8")
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def killed_while_reading(script: Script, choose: random.Random, kills: int, batches: int) -> int:
+    """Run to the end of the input through `kills` kills, each after up to `batches` micro-batches of the script."""
+    inside = 0
+    for _ in range(kills):
+        process = script.start("--once")
+        target = script.begun() + choose.randint(1, batches)
+        while process.poll() is None and not (script.begun() >= target and script.under_way()):
+            time.sleep(0.01)
+        time.sleep(choose.uniform(0, 0.5))
+        inside += script.under_way() > 0
+        if process.poll() is None:
+            kill(process)
+        else:
+            assert process.returncode == 0, script.log()
+    process = script.start("--once")
+    assert process.wait() == 0, script.log()
+    return inside
+
+
+def killed_while_flushing(script: Script, choose: random.Random, kills: int) -> None:
+    """End the input, through kills from the moment at which the first query has been told."""
+    for _ in range(kills):
+        process = script.start("--flush")
+        while process.poll() is None and not script.ending():
+            time.sleep(0.01)
+        deadline = time.monotonic() + choose.uniform(0, 4)
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if process.poll() is None:
+            kill(process)
+    process = script.start("--flush")
+    assert process.wait() == 0 or "stream-ended" in script.log(), script.log()
+
+
+def check(spark: SparkSession, folder: Path, seed: int, files: int, kills: int, flush_kills: int, batches: int) -> None:
+    print(f"seed {seed}")
+    choose = random.Random(seed)
+    input_ = made(choose, files)
+    script = Script(folder)
+    script.write(input_)
+    inside = killed_while_reading(script, choose, kills, batches)
+    killed_while_flushing(script, choose, flush_kills)
+    print(f"{kills} kills while reading, {inside} of them inside a micro-batch; {flush_kills} while flushing")
+    for name, windows in expected(list(chain(*input_))).items():
+        assert script.held(spark, name) == windows, name
+
+
+def test_killed_and_restarted(spark: SparkSession, tmp_path: Path) -> None:
+    check(spark, tmp_path, seed=20240101, files=24, kills=3, flush_kills=1, batches=30)
+
+
+@pytest.mark.slow
+def test_killed_many_times(spark: SparkSession, tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(10**6)
+    check(spark, tmp_path, seed, files=60, kills=22, flush_kills=4, batches=10)
