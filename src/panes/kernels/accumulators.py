@@ -11,13 +11,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-ARGUMENTS = "xyzuvw"
+ARGUMENTS = ("x", "y", *(f"x{number}" for number in range(3, 256)))
 INTEGRAL = frozenset(("tinyint", "smallint", "int", "bigint"))
 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """`value_type` is the Spark type of what `evaluate` gives; `counts` restricts the rows that are folded."""
+    """`value_type` is the Spark type of what `evaluate` gives; `counts` restricts the rows that are folded.
+
+    `compact` makes a state smaller that was folded or merged; `evaluate` takes one that was not made so, too.
+    """
 
     fold: str
     merge: str
@@ -26,6 +29,7 @@ class Accumulator:
     finish: str
     counts: str | None = None
     ordered: bool = False
+    compact: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,10 @@ def accumulator(
     """The accumulator of an aggregate over arguments of these Spark types; None if it has none here."""
     x = types[0] if types else ""
     if distinct:
-        return _distinct(function, x) if len(types) == 1 else None
+        return _distinct(function, types)
     match function:
         case "count":
-            given = " AND ".join(f"${name} IS NOT NULL" for name, _ in zip(ARGUMENTS, types, strict=False))
-            return Accumulator("count(*) $w", "sum($s)::BIGINT", "coalesce($s, 0)", "bigint", "$v", given or None)
+            return Accumulator("count(*) $w", "sum($s)::BIGINT", "coalesce($s, 0)", "bigint", "$v", _given(types))
         case "sum":
             return _sum(x)
         case "avg":
@@ -89,7 +92,7 @@ def accumulator(
                 ordered=True,
             )
         case "collect_set":
-            return _set("list_sort(coalesce($s, []))", f"array<{x}>", "$v")
+            return _ordered_set(x)
         case "approx_count_distinct":
             return _approximate_count()
         case "median":
@@ -99,46 +102,84 @@ def accumulator(
     return None
 
 
-def _sum(x: str) -> Accumulator:
+def _given(types: Sequence[str]) -> str | None:
+    """That no argument is NULL."""
+    return " AND ".join(f"${name} IS NOT NULL" for name, _ in zip(ARGUMENTS, types, strict=False)) or None
+
+
+@dataclass(frozen=True)
+class Total:
+    """How numbers of a type are added up: folded, merged, from a list; and what Spark makes of `$v` in the end."""
+
+    fold: str
+    merge: str
+    of_list: str
+    type: str
+    finish: str
+
+
+ROOM = 10  # digits: sums of 10^10 decimals of 28 digits fit into 38
+
+
+def _total(x: str) -> Total:
+    """Only the final value is judged: on its way, a total of many digits is a number without limit, kept as text."""
     exact = decimal(x)
-    if exact is not None:
-        result = f"decimal({min(38, exact.precision + 10)},{exact.scale})"
-        return Accumulator("sum($x) $w", "sum($s)", "$s", f"decimal(38,{exact.scale})", f"CAST($v AS {result})")
-    if x in INTEGRAL:
-        return Accumulator(
-            "(sum($x) $w)::DECIMAL(38, 0)",
-            "sum($s)::DECIMAL(38, 0)",
-            "$s",
-            "decimal(38,0)",
+    if exact is None and x not in INTEGRAL:
+        return Total("sum($x) $w", "sum($s)", "list_sum($s)", "double", "$v")
+    if exact is None:
+        whole = "DECIMAL(38, 0)"
+        return Total(
+            f"(sum($x) $w)::{whole}", f"sum($s)::{whole}", f"list_sum($s)::{whole}", "decimal(38,0)",
             "CAST($v AS BIGINT)",
-        )
-    return Accumulator("sum($x) $w", "sum($s)", "$s", "double", "$v")
+        )  # fmt: skip
+    result = f"decimal({min(38, exact.precision + ROOM)},{exact.scale})"
+    if exact.precision + ROOM <= 38:
+        return Total("sum($x) $w", "sum($s)", "list_sum($s)", f"decimal(38,{exact.scale})", f"CAST($v AS {result})")
+    digits = "replace({}::VARCHAR, '.', '')::BIGNUM".format
+    return Total(
+        f"(sum({digits('$x')}) $w)::VARCHAR",
+        "sum($s::BIGNUM)::VARCHAR",
+        f"list_sum(list_transform($s, lambda e: {digits('e')}))::VARCHAR",
+        "string",
+        f"CAST(concat($v, 'E-{exact.scale}') AS {result})",
+    )
+
+
+def _sum(x: str) -> Accumulator:
+    total = _total(x)
+    return Accumulator(total.fold, total.merge, "$s", total.type, total.finish)
 
 
 def _avg(x: str) -> Accumulator:
-    exact = decimal(x)
-    total = "::DECIMAL(38, 0)" if x in INTEGRAL else ""
-    fold = f"{{'total': (sum($x) $w){total}, 'n': count($x) $w}}"
-    merge = f"{{'total': sum($s.total){total}, 'n': sum($s.n)::BIGINT}}"
-    if exact is None:
+    total = _total(x)
+    fold = f"{{'total': {total.fold}, 'n': count($x) $w}}"
+    merge = f"{{'total': {total.merge.replace('$s', '$s.total')}, 'n': sum($s.n)::BIGINT}}"
+    if decimal(x) is None:
         return Accumulator(fold, merge, "$s.total::DOUBLE / nullif($s.n, 0)", "double", "$v")
-    wide = f"decimal({min(38, exact.precision + 10)},{exact.scale})"
+    return Accumulator(fold, merge, "$s", f"struct<total:{total.type},n:bigint>", _quotient(x))
+
+
+def _quotient(x: str) -> str:
+    """An average of decimals: the division is Spark's, so that digits and rounding are."""
+    exact = decimal(x)
+    assert exact is not None
     result = f"decimal({min(38, exact.precision + 4)},{min(38, exact.scale + 4)})"
-    finish = f"CAST(CAST($v.total AS {wide}) / nullif(CAST($v.n AS DECIMAL(20, 0)), 0) AS {result})"
-    return Accumulator(fold, merge, "$s", f"struct<total:decimal(38,{exact.scale}),n:bigint>", finish)
+    total = _total(x).finish.replace("$v", "$v.total")
+    return f"CAST({total} / nullif(CAST($v.n AS DECIMAL(20, 0)), 0) AS {result})"
 
 
 def _variance(function: str) -> Accumulator:
     """Count, mean and sum of squared distances from the mean: merged pairwise, never a sum of squares."""
     fold = (
         "{'n': (count($x) $w)::DOUBLE, 'mean': coalesce(avg($x) $w, 0), "
-        "'m2': coalesce((var_pop($x) $w) * (count($x) $w), 0)}"
+        "'m2': CASE WHEN bool_or(NOT isfinite($x)) $w THEN 'nan' "
+        "ELSE coalesce((var_pop($x) $w) * (count($x) $w), 0) END}"
     )
     pair = (
         "{'n': p.n + q.n, 'mean': p.mean + (q.mean - p.mean) * q.n / (p.n + q.n), "
         "'m2': p.m2 + q.m2 + (q.mean - p.mean) * (q.mean - p.mean) * p.n * q.n / (p.n + q.n)}"
     )
-    merge = f"list_reduce(list($s), lambda p, q: CASE WHEN p.n + q.n = 0 THEN p ELSE {pair} END)"
+    merge = f"list_reduce(list($s), lambda p, q: CASE WHEN p.n = 0 THEN q WHEN q.n = 0 THEN p ELSE {pair} END)"
     least, by = (1, "$s.n - 1") if function.endswith("samp") else (0, "$s.n")
     value = f"CASE WHEN $s.n > {least} THEN $s.m2 / ({by}) END"
     return Accumulator(fold, merge, f"sqrt({value})" if function.startswith("std") else value, "double", "$v")
@@ -157,24 +198,45 @@ def _by(direction: str, x: str) -> Accumulator:
     )
 
 
-def _set(evaluate: str, type_: str, finish: str) -> Accumulator:
+def _ordered_set(x: str) -> Accumulator:
+    """Each value where it first came in the stream's order."""
+    ordered = "list_sort(coalesce($s, []))"
+    pairs = f"list_zip({ordered}, list_prepend(NULL, {ordered}), true)"
+    first = f"list_filter({pairs}, lambda p: p[2] IS NULL OR p[1].v IS DISTINCT FROM p[2].v)"
     return Accumulator(
-        "list(DISTINCT $x) $w", "list_distinct(flatten(list($s)))", evaluate, type_, finish, "$x IS NOT NULL"
+        "list({'v': $x, 'o': $o}) $w",
+        "flatten(list($s))",
+        f"list_transform(list_sort(list_transform({first}, lambda p: {{'o': p[1].o, 'v': p[1].v}})), lambda e: e.v)",
+        f"array<{x}>",
+        "$v",
+        "$x IS NOT NULL",
+        ordered=True,
+        compact=f"list_transform({first}, lambda p: p[1])",
     )
 
 
-def _distinct(function: str, x: str) -> Accumulator | None:
+def _set(evaluate: str, type_: str, finish: str, value: str = "$x", counts: str | None = "$x IS NOT NULL") -> Accumulator:
+    return Accumulator(
+        f"list(DISTINCT {value}) $w", "list_distinct(flatten(list($s)))", evaluate, type_, finish, counts
+    )
+
+
+def _distinct(function: str, types: Sequence[str]) -> Accumulator | None:
     """A set of values per group, whatever the function."""
+    x = types[0] if types else ""
     match function:
-        case "count":
+        case "count" if len(types) > 1:
+            values = ", ".join(f"'{name}': ${name}" for name, _ in zip(ARGUMENTS, types, strict=False))
+            return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v", f"{{{values}}}", _given(types))
+        case "count" if types:
             return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v")
         case "sum":
-            whole = "::DECIMAL(38, 0)" if x in INTEGRAL else ""
-            return _set(f"list_sum($s){whole}", _sum(x).value_type, _sum(x).finish)
+            return _set(_total(x).of_list, _total(x).type, _total(x).finish)
         case "avg" if decimal(x) is None:
             return _set("list_avg($s)", "double", "$v")
         case "avg":
-            return _set("{'total': list_sum($s), 'n': len($s)::BIGINT}", _avg(x).value_type, _avg(x).finish)
+            evaluate = f"{{'total': {_total(x).of_list}, 'n': len($s)::BIGINT}}"
+            return _set(evaluate, f"struct<total:{_total(x).type},n:bigint>", _quotient(x))
     return None
 
 

@@ -35,6 +35,10 @@ class Fold:
         column = quoted(self.state)
         return f"{Template(self.accumulator.merge).substitute(s=column)} AS {column}"
 
+    def compact_sql(self) -> str:
+        column = quoted(self.state)
+        return f"{Template(self.accumulator.compact or '$s').substitute(s=column)} AS {column}"
+
     def evaluate_sql(self) -> str:
         column = quoted(self.state)
         return f"{Template(self.accumulator.evaluate).substitute(s=column)} AS {column}"
@@ -52,7 +56,7 @@ class Grouping:
         """One row per group, with the number of its rows."""
         order = "{" + ", ".join(f"'{i}': {quoted(name)}" for i, name in enumerate(self.order)) + "}"
         parts = [fold.fold_sql(order) for fold in self.folds]
-        return query(self._select([*parts, f"count(*) AS {COUNT}"], "rows"), rows=rows)
+        return query(self._compacted(self._select([*parts, f"count(*) AS {COUNT}"], "rows")), rows=rows)
 
     def merge(self, tables: Sequence[pa.Table]) -> pa.Table:
         """Groups of several tables, those with equal keys made one."""
@@ -60,7 +64,7 @@ class Grouping:
             return tables[0]
         parts = [fold.merge_sql() for fold in self.folds]
         sql = self._select([*parts, f"sum({COUNT})::BIGINT AS {COUNT}"], "parts")
-        return query(sql, parts=pa.concat_tables(tables, promote_options="permissive"))
+        return query(self._compacted(sql), parts=pa.concat_tables(tables, promote_options="permissive"))
 
     def evaluate(self, groups: pa.Table) -> pa.Table:
         """The values of all groups."""
@@ -71,3 +75,7 @@ class Grouping:
         names = [quoted(name) for name in self.by]
         group = f" GROUP BY {', '.join(names)}" if names else ""
         return f"SELECT {', '.join([*names, *parts])} FROM {source}{group}"
+
+    def _compacted(self, sql: str) -> str:
+        replaced = [fold.compact_sql() for fold in self.folds if fold.accumulator.compact is not None]
+        return f"SELECT * REPLACE ({', '.join(replaced)}) FROM ({sql})" if replaced else sql

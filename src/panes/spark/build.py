@@ -45,7 +45,7 @@ class Builder:
             case physical.Project(input=input_, fields=fields, changelog=False):
                 return self.build(input_).selectExpr(*(f"{one.sql} AS {quoted(one.name)}" for one in fields))
             case physical.Window():
-                return window(plan, self.before(plan.input), self)
+                return window(plan, self.before(plan.input), self, feeds_another=False)
             case physical.Watermark(input=input_):
                 return self.build(input_)
             case physical.StatefulFunction():
@@ -68,6 +68,9 @@ class Builder:
     def before(self, plan: physical.Plan) -> DataFrame:
         """The rows below a stateful operator. A row that WHERE removes still moves the watermark: it is only marked."""
         match plan:
+            case physical.Window():
+                result = window(plan, self.before(plan.input), self, feeds_another=True)
+                return result.selectExpr("*", f"NOT {CONTROL} AS {KEEP}") if CONTROL in result.columns else result
             case physical.DataSource(streaming=True) if self.control is not None:
                 rows = self.build(plan).selectExpr("*", f"false AS {CONTROL}")
                 ended = self.control.selectExpr(f"true AS {CONTROL}")

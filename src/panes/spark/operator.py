@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from panes.kernels.kernel import Clock, Kernel, State
 from panes.spark.blob import concat, to_bytes
-from panes.spark.pack import PACKED, WATERMARK, Pack
-from panes.spark.processor import COUNTERS, OUTPUT, ShardProcessor
+from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
+from panes.spark.processor import COUNTERS, NEVER_LATE, OUTPUT, ShardProcessor
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
 
@@ -26,23 +26,30 @@ class Operator:
     kernel: Kernel
     shards: int
     outputs: tuple[tuple[str, str], ...]
-    times: tuple[tuple[str, str | None], ...]
     identity: str
+    metrics: str  # the name of its counters in a progress report
+    feeds_another: bool = False  # another stateful operator reads the result
+    passes_flush: bool = False  # the end of the input is passed on to it, as a row
 
 
 def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
     """The operator over pre-projected rows."""
     shards = shard_ids(operator.shards)
-    schema = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in operator.outputs)).schema
-    unpack = Unpack(tuple(name for name, _ in operator.outputs), operator.times)
+    outputs = [*operator.outputs, *([(CONTROL, "boolean")] if operator.passes_flush else [])]
+    nothing = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in outputs)).limit(0)
+    schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
     pack = Pack(operator.kernel, shards)
     if not rows.isStreaming:
         done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(whole(operator.kernel), OUTPUT)
         return done.mapInArrow(unpack, schema)
-    packed = rows.withWatermark(WATERMARK, "0 seconds").mapInArrow(pack, PACKED)
+    clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
+    packed = clocked.mapInArrow(pack, PACKED)
     processor = ShardProcessor(operator.kernel, fingerprint(operator, spark))
-    done = packed.groupBy("shard").transformWithState(processor, OUTPUT, "Append", "EventTime")
-    observed = done.observe("panes", *(functions.sum(name).alias(name) for name in COUNTERS))
+    event_time = "at" if operator.feeds_another else ""
+    done = packed.groupBy("shard").transformWithState(
+        processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time
+    )
+    observed = done.observe(operator.metrics, *(functions.sum(name).alias(name) for name in COUNTERS))
     return observed.mapInArrow(unpack, schema)
 
 
@@ -54,7 +61,8 @@ def whole(kernel: Kernel) -> Callable[[pa.Table], pa.Table]:
         rows = kernel.step(State(), batch, Clock(None, flush=True)).rows
         blob = to_bytes(rows) if rows is not None and rows.num_rows else None
         zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
-        return pa.table([pa.array([blob], pa.binary()), *zeros], names=["blob", *COUNTERS])
+        flush, at = pa.array([True]), pa.array([NEVER_LATE], pa.timestamp("us", "UTC"))
+        return pa.table([pa.array([blob], pa.binary()), flush, at, *zeros], names=["blob", "flush", "at", *COUNTERS])
 
     return run_shard
 

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,9 @@ FORMAT = 1
 SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 1 is 1970
 
 COUNTERS = ("rows_in", "rows_out", "late_rows", "null_time_rows", "groups", "state_bytes", "kernel_us")
-OUTPUT = "blob binary, " + ", ".join(f"{name} bigint" for name in COUNTERS)
+# `at` is a time that no watermark reaches: Spark checks it where another stateful operator follows.
+OUTPUT = "blob binary, flush boolean, at timestamp, " + ", ".join(f"{name} bigint" for name in COUNTERS)
+NEVER_LATE = datetime(9999, 1, 1)
 
 CACHE_BYTES = 256 << 20
 
@@ -117,7 +120,7 @@ class ShardProcessor(StatefulProcessor):
         counters = dict.fromkeys(COUNTERS, 0) | counted | {"state_bytes": written, "kernel_us": spent}
         counters |= step.counters
         blob = to_bytes(step.rows) if step.rows is not None and step.rows.num_rows else None
-        yield Row(blob=blob, **{name: int(counters[name]) for name in COUNTERS})
+        yield Row(blob=blob, flush=clock.flush, at=NEVER_LATE, **{name: int(counters[name]) for name in COUNTERS})
 
     def _read(self) -> Directory:
         found = self.directory.get()

@@ -165,9 +165,17 @@ class Running:
 
 
 def counters_of(progress: Any) -> dict[str, int]:
-    """Panes' counters and gauges in a progress report of a running query; empty where it has none."""
-    found = progress.observedMetrics.get("panes")
-    return {name: value or 0 for name, value in found.asDict().items()} if found is not None else {}
+    """Panes' counters and gauges in a progress report of a running query; empty where it has none.
+
+    Of several operators in a chain, `rows_in` is the first one's and `rows_out` the last one's; the rest is summed.
+    """
+    found = [progress.observedMetrics[name] for name in sorted(progress.observedMetrics) if name.startswith("panes")]
+    chain = [{name: value or 0 for name, value in one.asDict().items()} for one in found]
+    if not chain:
+        return {}
+    last, *before = chain
+    counters = {name: sum(one[name] for one in chain) for name in last}
+    return counters | {"rows_in": (before or [last])[0]["rows_in"], "rows_out": last["rows_out"]}
 
 
 def _ready(one: Insert, how: Run) -> Ready:

@@ -8,24 +8,30 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from panes.spark.blob import from_bytes
+from panes.spark.pack import CONTROL
 
 
 @dataclass(frozen=True)
 class Unpack:
-    """The function that runs in `mapInArrow`: the rows of each blob, in the columns and types that were promised."""
+    """The function that runs in `mapInArrow`: the rows of each blob, in the columns and types of `schema`.
 
-    names: tuple[str, ...]
-    times: tuple[tuple[str, str | None], ...]  # columns of microseconds and the zone of the time they become
+    With a CONTROL column in the schema, the end of the input is passed on as a row that has nothing else.
+    """
+
+    schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        passes_flush = CONTROL in self.schema.names
         for batch in batches:
-            for blob in batch.column("blob").to_pylist():
+            for blob, flush in zip(batch.column("blob").to_pylist(), batch.column("flush").to_pylist(), strict=True):
                 if blob is not None:
                     yield from self._rows(from_bytes(blob))
+                if flush and passes_flush:
+                    yield pa.RecordBatch.from_pylist([{CONTROL: True}], self.schema)
 
     def _rows(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        zones = dict(self.times)
         columns = [
-            table[name].cast(pa.timestamp("us", zones[name])) if name in zones else table[name] for name in self.names
+            table[field.name].cast(field.type) if field.name != CONTROL else pa.repeat(False, table.num_rows)
+            for field in self.schema
         ]
-        yield from pa.table(columns, names=list(self.names)).combine_chunks().to_batches(max_chunksize=100_000)
+        yield from pa.table(columns, schema=self.schema).combine_chunks().to_batches(max_chunksize=100_000)

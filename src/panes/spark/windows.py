@@ -69,8 +69,8 @@ class Columns:
 ROWS = "panes_rows"
 
 
-def window(plan: physical.Window, below: DataFrame, builder: Builder) -> DataFrame:
-    """The DataFrame of a window."""
+def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
+    """The DataFrame of a window; `feeds_another` if a stateful operator reads it."""
     if isinstance(plan.kind, physical.Sliding | physical.StateMachine):
         raise not_executable(f"{'sliding' if isinstance(plan.kind, physical.Sliding) else 'state'} windows")
     columns = _columns(plan, below)
@@ -84,8 +84,10 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder) -> DataFra
     outputs += [(START, zone), (END, zone)]
     changes = plan.placement.emit == physical.EmitMode.CHANGES
     outputs += [(CHANGE, "string")] if changes and below.isStreaming else []
-    times = tuple((name, None if zone == "timestamp_ntz" else "UTC") for name in (START, END))
-    operator = Operator(_kernel(plan, columns), shards, tuple(outputs), times, repr(plan))
+    passes_flush = feeds_another and CONTROL in below.columns
+    metrics = f"panes_{operators_below(plan.input) + 1}" if feeds_another else "panes"
+    kernel = _kernel(plan, columns)
+    operator = Operator(kernel, shards, tuple(outputs), repr(plan), metrics, feeds_another, passes_flush)
     unpacked = run(operator, projected, builder.spark)
     if changes and not below.isStreaming:
         unpacked = unpacked.selectExpr("*", f"'{INSERT}' AS {CHANGE}")
@@ -118,9 +120,15 @@ def _projected(plan: physical.Window, columns: Columns, below: DataFrame, shards
     pre = [f"{one.sql} AS {one.name}" for one in columns.all()]
     pre += [f"{time_sql} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
     pre += [name for name in (KEEP, CONTROL) if name in below.columns]
-    if below.isStreaming:
+    if below.isStreaming and not operators_below(plan.input):
         pre.append(WATERMARK if WATERMARK in below.columns else f"{shifted('current_timestamp()')} AS {WATERMARK}")
     return below.selectExpr(*pre)
+
+
+def operators_below(plan: physical.Plan) -> int:
+    """How many stateful operators there are; above the first the clock is there already."""
+    own = isinstance(plan, physical.Window | physical.OverWindow | physical.StatefulFunction)
+    return own + sum(operators_below(child) for child in physical.children(plan))
 
 
 def _values(plan: physical.Window, columns: Columns, unpacked: DataFrame) -> DataFrame:
@@ -133,12 +141,13 @@ def _values(plan: physical.Window, columns: Columns, unpacked: DataFrame) -> Dat
         post.append(f"{own.name} AS {quoted(key.name)}")
     for i, one in enumerate(columns.aggregates):
         post.append(f"{Template(one.accumulator.finish).substitute(v=f'v{i}')} AS {quoted(one.output)}")
-    return unpacked.selectExpr(*post, *_bounds(plan))
+    return unpacked.selectExpr(*post, *_bounds(plan), *_carried(unpacked))
 
 
 def _raw_rows(plan: physical.Window, unpacked: DataFrame, below: DataFrame) -> DataFrame:
     """The post-projection of a window whose rows come out: one output per row and window."""
-    exploded = unpacked.selectExpr(f"explode(v0) AS {ROWS}", *_bounds(plan))
+    explode = "explode_outer" if CONTROL in unpacked.columns else "explode"
+    exploded = unpacked.selectExpr(f"{explode}(v0) AS {ROWS}", *_bounds(plan), *_carried(unpacked))
     names = _own(below)
     fields = [f"{ROWS}.c{i} AS {quoted(name)}" for i, name in enumerate(names)]
     rest = [name for name in exploded.columns if name != ROWS]
@@ -146,8 +155,12 @@ def _raw_rows(plan: physical.Window, unpacked: DataFrame, below: DataFrame) -> D
 
 
 def _bounds(plan: physical.Window) -> list[str]:
-    changes = [CHANGE] if plan.placement.emit == physical.EmitMode.CHANGES else []
-    return [*(f"{bound} AS {quoted(name)}" for name, bound in plan.bounds), *changes]
+    return [f"{bound} AS {quoted(name)}" for name, bound in plan.bounds]
+
+
+def _carried(unpacked: DataFrame) -> list[str]:
+    """What goes along with every row: its change type, or that it is the end of the input."""
+    return [name for name in (CHANGE, CONTROL) if name in unpacked.columns]
 
 
 def _own(below: DataFrame) -> list[str]:
