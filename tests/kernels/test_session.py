@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from panes.kernels.grouped import Grouping
 from panes.kernels.session import NUMBER, SessionWindows
+
 from .harness import (
     CUTS,
     DELAYS,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from panes.kernels.grouped import Grouping
 from panes.kernels.kernel import Clock, State
 from panes.kernels.slices import SLICE, SliceWindows
+
 from .harness import (
     CUTS,
     DELAYS,

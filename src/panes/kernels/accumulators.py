@@ -215,7 +215,9 @@ def _ordered_set(x: str) -> Accumulator:
     )
 
 
-def _set(evaluate: str, type_: str, finish: str, value: str = "$x", counts: str | None = "$x IS NOT NULL") -> Accumulator:
+def _set(
+    evaluate: str, type_: str, finish: str, value: str = "$x", counts: str | None = "$x IS NOT NULL"
+) -> Accumulator:
     return Accumulator(
         f"list(DISTINCT {value}) $w", "list_distinct(flatten(list($s)))", evaluate, type_, finish, counts
     )

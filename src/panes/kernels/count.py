@@ -64,6 +64,7 @@ class CountWindows:
             "late_rows": late,
             "rows_out": result.num_rows if result is not None else 0,
             "groups": kept.num_rows if kept is not None else 0,
+            "open_windows": seen.num_rows if seen is not None else 0,
             "buffered_rows": sum(chunk.rows for chunk in still_waiting),
         }
         wake = min((chunk.low + 1 for chunk in still_waiting), default=None)

@@ -62,11 +62,15 @@ class SessionWindows:
         if changed:
             state = State((new_chunk(table, LAST),) if table is not None and table.num_rows else (), state.facts)
         rows = rows if self.changes else self._values(out)
+        sessions = sum(chunk.rows for chunk in state.chunks)
         counters = {
             "late_rows": late,
             "rows_out": rows.num_rows if rows is not None else 0,
-            "groups": sum(chunk.rows for chunk in state.chunks),
+            "groups": sessions,
+            "open_windows": sessions,
         }
+        if table is not None and table.num_rows:
+            counters["oldest_open_window"] = pc.min(table[FIRST]).as_py()
         wake = min((chunk.low for chunk in state.chunks), default=None)
         return Step(state, rows, counters, None if wake is None else wake + self.gap + 1)
 

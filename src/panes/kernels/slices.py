@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
 
 SLICE, START, END = "slice", "window_start", "window_end"
 FOREVER = 2**63 - 1
+MOST_SLICES = 4096
 
 Times = npt.NDArray[np.int64]
 
@@ -89,8 +91,8 @@ class SliceWindows:
             chunks, closed = (), closed
         chunks = self._without_passed(chunks, closed)
         rows = pa.concat_tables(out) if out else None
-        facts = {**state.facts, "closed": closed}
-        return Step(State(chunks, facts), rows, self._counters(chunks, rows, late), self._wake(chunks, closed))
+        facts = {"closed": closed, "slices": self._slices(state, batch, chunks, closed)}
+        return Step(State(chunks, facts), rows, self._counters(chunks, facts, rows, late), self._wake(chunks, closed))
 
     def _step_with_changes(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Take the batch in, and give out how the open windows that it touches have changed."""
@@ -104,8 +106,8 @@ class SliceWindows:
                 rows = self._changes(chunks, batch, closed)
                 chunks = self._add(chunks, batch, closed)
         chunks = () if clock.flush else self._without_passed(chunks, closed)
-        facts = {**state.facts, "closed": closed}
-        return Step(State(chunks, facts), rows, self._counters(chunks, rows, late), self._wake(chunks, closed))
+        facts = {"closed": closed, "slices": self._slices(state, batch, chunks, closed)}
+        return Step(State(chunks, facts), rows, self._counters(chunks, facts, rows, late), self._wake(chunks, closed))
 
     def _changes(self, chunks: Iterable[Chunk], batch: pa.Table, closed: int | None) -> pa.Table:
         windows = self._windows(batch[SLICE].to_numpy(), closed, FOREVER)
@@ -223,9 +225,25 @@ class SliceWindows:
             first += ((closed - first) // self.hop + 1) * self.hop
         return first
 
-    def _counters(self, chunks: tuple[Chunk, ...], rows: pa.Table | None, late: int) -> dict[str, int]:
+    def _slices(self, state: State, batch: pa.Table | None, chunks: tuple[Chunk, ...], closed: int | None) -> list[int]:
+        """The slices that are open, for the gauges; the oldest ones, where there are very many."""
+        if not chunks:
+            return []
+        known: Times = np.array(state.facts.get("slices", []), np.int64)
+        if batch is not None and batch.num_rows:
+            known = np.unique(np.concatenate([known, batch[SLICE].to_numpy()]))
+        open_ = known if closed is None else known[self._last_end(known) > closed]
+        return [int(one) for one in open_[:MOST_SLICES]]
+
+    def _counters(
+        self, chunks: tuple[Chunk, ...], facts: dict[str, Any], rows: pa.Table | None, late: int
+    ) -> dict[str, int]:
+        starts = self._windows(np.array(facts["slices"], np.int64), facts["closed"], FOREVER)[START]
+        oldest = {"oldest_open_window": pc.min(starts).as_py()} if len(starts) else {}
         return {
             "late_rows": late,
             "rows_out": rows.num_rows if rows is not None else 0,
             "groups": sum(chunk.rows for chunk in chunks),
+            "open_windows": len(starts),
+            **oldest,
         }

@@ -8,8 +8,8 @@ from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
-from panes.physical import plan as physical
 from panes.kernels.changes import CHANGE
+from panes.physical import plan as physical
 from panes.spark.expressions import not_executable, quoted, shifted
 from panes.spark.pack import CONTROL, KEEP, WATERMARK
 from panes.spark.settle import PASS, settle

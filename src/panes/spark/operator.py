@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from panes.kernels.kernel import Clock, Kernel, State
 from panes.spark.blob import concat, to_bytes
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
-from panes.spark.processor import COUNTERS, NEVER_LATE, OUTPUT, ShardProcessor
+from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS, ShardProcessor
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
 
@@ -49,7 +49,9 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time
     )
-    observed = done.observe(operator.metrics, *(functions.sum(name).alias(name) for name in COUNTERS))
+    sums = [functions.sum(name).alias(name) for name in SUMS]
+    times = [functions.min(OLDEST).alias(OLDEST), functions.max(CLOCK).alias(CLOCK)]
+    observed = done.observe(operator.metrics, *sums, *times)
     return observed.mapInArrow(unpack, schema)
 
 

@@ -28,7 +28,15 @@ from panes.spark.blob import concat, from_bytes, to_bytes
 FORMAT = 1
 SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 1 is 1970
 
-COUNTERS = ("rows_in", "rows_out", "late_rows", "null_time_rows", "groups", "state_bytes", "kernel_us")
+# What every progress report has, by name: sums over all shards of counters of the micro-batch and of gauges …
+SUMS = (
+    *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "inconsistent_rows"),
+    *("rows_recomputed", "blocks_read", "cache_hits", "kernel_us"),
+    *("open_windows", "buffered_rows", "groups", "state_bytes"),
+)
+# … and two times in microseconds: the start of the oldest open window, and the watermark.
+OLDEST, CLOCK = "oldest_open_window", "watermark"
+COUNTERS = (*SUMS, OLDEST, CLOCK)
 # `at` is a time that no watermark reaches: Spark checks it where another stateful operator follows.
 OUTPUT = "blob binary, flush boolean, at timestamp, " + ", ".join(f"{name} bigint" for name in COUNTERS)
 NEVER_LATE = datetime(9999, 1, 1)
@@ -112,15 +120,16 @@ class ShardProcessor(StatefulProcessor):
 
     def _step(self, batch: pa.Table | None, clock: Clock, counted: dict[str, int]) -> Iterator[Row]:
         old = self._read()
+        self.blocks = {"blocks_read": 0, "cache_hits": 0}
         began = time.perf_counter()
         step = self.kernel.step(self._state(old), batch, clock)
         spent = int((time.perf_counter() - began) * 1e6)
         written = self._write(old, step, clock.flush)
         self._set_timer(step.wake)
-        counters = dict.fromkeys(COUNTERS, 0) | counted | {"state_bytes": written, "kernel_us": spent}
-        counters |= step.counters
+        counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
+        counters |= {**counted, **self.blocks, "state_bytes": written, "kernel_us": spent, **step.counters}
         blob = to_bytes(step.rows) if step.rows is not None and step.rows.num_rows else None
-        yield Row(blob=blob, flush=clock.flush, at=NEVER_LATE, **{name: int(counters[name]) for name in COUNTERS})
+        yield Row(blob=blob, flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:
         found = self.directory.get()
@@ -133,7 +142,7 @@ class ShardProcessor(StatefulProcessor):
         return directory
 
     def _state(self, directory: Directory) -> State:
-        chunks = [_chunk(one, partial(load, self.chunks, one["id"])) for one in directory.chunks]
+        chunks = [_chunk(one, partial(load, self.chunks, one["id"], self.blocks)) for one in directory.chunks]
         return State(tuple(chunks), directory.facts or {})
 
     def _write(self, old: Directory, step: Step, sealed: bool) -> int:
@@ -173,10 +182,13 @@ def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:
     return Chunk(entry["id"], entry["rows"], entry["low"], entry["high"], loader, entry["kind"])
 
 
-def load(chunks: MapState, id_: str) -> pa.Table:
-    """A chunk, from the cache or the state store."""
+def load(chunks: MapState, id_: str, counted: dict[str, int]) -> pa.Table:
+    """A chunk, from the cache or the state store; `counted` tells which."""
     table = CACHE.get(id_)
-    if table is None:
+    if table is not None:
+        counted["cache_hits"] += 1
+    else:
+        counted["blocks_read"] += 1
         found = chunks.getValue((id_,))
         if found is None:
             raise PanesError("state-mismatch", f"the chunk {id_} is missing from the checkpoint")

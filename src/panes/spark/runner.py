@@ -31,6 +31,7 @@ from panes.compile import Compiled
 from panes.errors import CODES, PanesError
 from panes.physical import plan as physical
 from panes.spark.build import Builder
+from panes.spark.processor import CLOCK, OLDEST, SUMS
 from panes.spark.record import Record, began, check_record, read_record, write_record
 from panes.spark.sinks import check_folders, check_sink, check_unwritten, forgets, write
 from panes.spark.sources import read
@@ -170,11 +171,14 @@ def counters_of(progress: Any) -> dict[str, int]:
     Of several operators in a chain, `rows_in` is the first one's and `rows_out` the last one's; the rest is summed.
     """
     found = [progress.observedMetrics[name] for name in sorted(progress.observedMetrics) if name.startswith("panes")]
-    chain = [{name: value or 0 for name, value in one.asDict().items()} for one in found]
+    chain = [one.asDict() for one in found]
     if not chain:
         return {}
-    last, *before = chain
-    counters = {name: sum(one[name] for one in chain) for name in last}
+    last, *before = [{name: one[name] or 0 for name in SUMS} for one in chain]
+    counters = {name: sum(one[name] for one in (last, *before)) for name in SUMS}
+    for name, pick in ((OLDEST, min), (CLOCK, max)):
+        times = [one[name] for one in chain if one[name] is not None]
+        counters |= {name: pick(times)} if times else {}
     return counters | {"rows_in": (before or [last])[0]["rows_in"], "rows_out": last["rows_out"]}
 
 

@@ -1,0 +1,317 @@
+"""Windows with aggregates over a batch are what Spark's own `window` and `session_window` give, values and types."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from panes import Engine
+from panes.functions.aggregates import AGGREGATES, Aggregate
+from panes.functions.signature import Takes
+from panes.testing import Stream, replay
+
+from .compare import check_rows, check_same, rows_of
+
+pytestmark = pytest.mark.spark
+
+WINDOWS = {
+    "tumbling": ("tumblingwindow('ss', 10)", "window(ts, '10 seconds')", "window"),
+    "hopping": ("hoppingwindow('ss', 10, 4)", "window(ts, '10 seconds', '4 seconds')", "window"),
+    "session": ("sessionwindow('ss', 3)", "session_window(ts, '3 seconds')", "session_window"),
+}
+
+# Values of each argument type; NULL is among them all.
+VALUES: dict[str, list[Any]] = {
+    "int": [0, 1, -7, 2**31 - 1, -(2**31), None],
+    "bigint": [0, 1, -7, 2**45 + 1, -(2**44) - 3, None],
+    "double": [0.0, -0.0, 1.5, -2.25, 1e9, math.nan, math.inf, -math.inf, None],
+    "float": [0.0, 1.5, -2.25, 1e9, math.nan, None],
+    "decimal(10,2)": [Decimal("0.00"), Decimal("1.25"), Decimal("-99999999.99"), Decimal("12345678.90"), None],
+    "decimal(38,10)": [Decimal("0.0000000001"), Decimal("-123456789012345678901.0123456789"), Decimal(3), None],
+    "string": ["0", "1", "-2.5", "10", "9", None],  # numbers, since Spark takes sums of such texts
+    "date": [date(1969, 12, 31), date(1970, 1, 1), date(2024, 2, 29), None],
+    "timestamp": [datetime(1969, 12, 31, 23, 59, 59, 999999, UTC), datetime(2024, 2, 29, 12, 0, 0, 1, UTC), None],
+    "timestamp_ntz": [datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(2024, 2, 29, 12, 0, 0, 1), None],
+    "boolean": [True, False, None],
+    "struct<a:int,b:string>": [(1, "x"), (1, None), (None, "y"), (2, "x"), None],
+    "array<int>": [[1, 2], [], [None], None],
+}
+QUICK = [("tumbling", type_) for type_ in VALUES]
+QUICK += [("hopping", "double"), ("hopping", "string"), ("session", "decimal(38,10)"), ("session", "bigint")]
+SLOW = [(window, type_) for window in WINDOWS for type_ in VALUES if (window, type_) not in QUICK]
+CASES = [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
+
+SCHEMA = "ts timestamp, k string, n int, x {}, by int, keep boolean"
+
+
+def rows(type_: str, number: int = 60, seed: int = 0) -> list[tuple[Any, ...]]:
+    """Rows around 1970, out of order, with ties in time and in `by`; `n` tells them apart."""
+    pick = random.Random(f"{type_} {seed}")
+    start = datetime(1969, 12, 31, 23, 59, 30, tzinfo=UTC)
+    return [
+        (
+            start + timedelta(milliseconds=500 * pick.randrange(120)),
+            pick.choice(["a", "b", None]),
+            n,
+            pick.choice(VALUES[type_]),
+            pick.choice([1, 2, 3, None]),
+            pick.choice([True, True, False, None]),
+        )
+        for n in pick.sample(range(1000), number)
+    ]
+
+
+def frame(spark: SparkSession, type_: str) -> DataFrame:
+    df = spark.createDataFrame(rows(type_), SCHEMA.format(type_))
+    df.createOrReplaceTempView("oracle_rows")
+    return df
+
+
+# ── What each aggregate is called with, and what it is in Spark's words ───────────────────────────────────────────
+
+ARGUMENTS = {"x": "x", "by": "by", "condition": "x", "percentage": "0.3"}
+IN_ORDER = "array_sort(collect_list(named_struct('ts', ts, 'n', n, 'x', x)){filter})"
+GIVEN = f"filter(transform({IN_ORDER}, e -> e.x), e -> e IS NOT NULL)"
+FIRST, LAST = f"get({IN_ORDER}, 0).x", f"element_at({IN_ORDER}, -1).x"
+
+# Aggregates that follow the stream's order, (time, key): said with functions that follow none.
+ORACLES = {
+    "first": FIRST,
+    "any_value": FIRST,
+    "last": f"get(reverse({IN_ORDER}), 0).x",
+    "last_row": f"get(reverse({IN_ORDER}), 0).x",
+    "collect_list": GIVEN,
+    "collect_set": f"array_distinct({GIVEN})",
+    "min_by": "array_max(filter(collect_list(named_struct('y', -by, 'ts', ts, 'n', n, 'x', x)){filter}, e -> e.y IS NOT NULL)).x",
+    "max_by": "array_max(filter(collect_list(named_struct('y', by, 'ts', ts, 'n', n, 'x', x)){filter}, e -> e.y IS NOT NULL)).x",
+    "approx_count_distinct": "count(DISTINCT x){filter}",
+}
+
+
+def call(name: str, one: Aggregate, distinct: bool = False) -> str:
+    params = [param for param in one.signature.params if not param.optional]
+    return f"{name}({'DISTINCT ' if distinct else ''}{', '.join(ARGUMENTS[param.name] for param in params)})"
+
+
+def accepted(sql: str, df: DataFrame) -> bool:
+    """Whether Spark takes an aggregate over these types."""
+    try:
+        df.selectExpr(sql)
+    except AnalysisException:
+        return False
+    return True
+
+
+def pairs(df: DataFrame) -> dict[str, tuple[str, str]]:
+    """All aggregates that the type of x has: Panes' text and Spark's, plain and with FILTER, and DISTINCT."""
+    found: dict[str, tuple[str, str]] = {}
+    is_boolean = dict(df.dtypes)["x"] == "boolean"
+    for one in AGGREGATES:
+        conditional = any(param.takes is Takes.CONDITION for param in one.signature.params)
+        if conditional and not is_boolean:
+            continue
+        for distinct in (False, True) if one.distinct else (False,):
+            text = call(one.name, one, distinct)
+            oracle = ORACLES[one.name] if one.name in ORACLES and not distinct else text + "{filter}"
+            if accepted(oracle.format(filter=""), df):
+                for filter_ in ("", " FILTER (WHERE keep)"):
+                    found[f"{text}{filter_}"] = (f"{text}{filter_}", oracle.format(filter=filter_))
+    return found
+
+
+def panes_sql(window: str, aggregates: list[str], keys: str = "k", table: str = "t") -> str:
+    named = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(aggregates))
+    head = "".join(f"{key.strip()}, " for key in keys.split(",") if key)
+    by = ", ".join([WINDOWS[window][0], *([keys] if keys else [])])
+    return f"SELECT {head}window_start() AS ws, window_end() AS we, {named} FROM {table} GROUP BY {by}"
+
+
+def spark_sql(window: str, aggregates: list[str], keys: str = "k") -> str:
+    _, function, name = WINDOWS[window]
+    named = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(aggregates))
+    head = "".join(f"{key.strip()}, " for key in keys.split(",") if key)
+    by = ", ".join([function, *([keys] if keys else [])])
+    return f"SELECT {head}{name}.start AS ws, {name}.end AS we, {named} FROM oracle_rows GROUP BY {by}"
+
+
+@pytest.mark.parametrize(("window", "type_"), CASES)
+def test_aggregates(spark, window, type_):
+    df = frame(spark, type_)
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts", key=["n"])
+    both = pairs(df)
+    ours = engine.sql(panes_sql(window, [panes for panes, _ in both.values()]))
+    assert check_same(ours, spark.sql(spark_sql(window, [oracle for _, oracle in both.values()])))
+
+
+def test_aliases(spark):
+    """Other names are the same aggregates."""
+    df = frame(spark, "int")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts", key=["n"])
+    for type_ in ("int", "boolean"):
+        df = frame(spark, type_)
+        engine.stream("t", df, time="ts", key=["n"])
+        taken = [
+            (alias, one)
+            for one in AGGREGATES
+            for alias in one.aliases
+            if any(param.takes is Takes.CONDITION for param in one.signature.params) == (type_ == "boolean")
+        ]
+        aliases = engine.sql(panes_sql("tumbling", [call(alias, one) for alias, one in taken]))
+        check_same(aliases, engine.sql(panes_sql("tumbling", [call(one.name, one) for _, one in taken])))
+
+
+def test_nulls_are_ignored_on_request(spark):
+    df = frame(spark, "string")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts", key=["n"])
+    names = [one.name for one in AGGREGATES if one.ignores_nulls_on_request]
+    given = GIVEN.format(filter="")
+    spoken = [f"{name}(x) IGNORE NULLS" for name in names]
+    argued = [f"{name}(x, true)" for name in names]
+    last = f"get(reverse({given}), 0)"
+    oracle = [last if name.startswith("last") else f"get({given}, 0)" for name in names]
+    expected = spark.sql(spark_sql("tumbling", oracle))
+    check_same(engine.sql(panes_sql("tumbling", spoken)), expected)
+    check_same(engine.sql(panes_sql("tumbling", argued)), expected)
+
+
+def test_several_arguments_and_percentages(spark):
+    df = frame(spark, "double").where("x < 100")
+    df.createOrReplaceTempView("oracle_rows")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts", key=["n"])
+    same = [
+        "count(*)",
+        "count(*) FILTER (WHERE keep)",
+        "count(x, by, keep)",
+        "count(DISTINCT by, keep)",
+        "percentile(x, array(0.0, 0.5, 1.0))",
+        "percentile(by, 0.25)",
+        "sum(x + by)",
+        "max(CASE WHEN keep THEN x END)",
+        "sum(by) + count(*)",
+    ]
+    check_same(engine.sql(panes_sql("hopping", same)), spark.sql(spark_sql("hopping", same)))
+
+
+KEYS = {
+    "string": "k",
+    "none": "",
+    "several": "k, by",
+    "expression": "by + 1",
+    "decimal": "d",
+    "date": "dt",
+    "timestamp": "at",
+    "struct": "s",
+    "double": "f",
+    "boolean": "keep",
+}
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_keys(spark, keys):
+    """-0.0 and 0.0 are one key, all NaNs are one key, NULL is a key."""
+    window = "session" if keys in ("double", "none") else "tumbling"
+    df = frame(spark, "int").selectExpr(
+        "*",
+        "CAST(by AS DECIMAL(10, 2)) / 4 AS d",
+        "date_add(DATE'1970-01-01', -by) AS dt",
+        "CASE WHEN keep THEN ts END AS at",
+        "named_struct('a', by, 'b', k) AS s",
+        "CASE by WHEN 1 THEN double('-0.0') WHEN 2 THEN 0.0D WHEN 3 THEN double('NaN') END AS f",
+    )
+    df.createOrReplaceTempView("oracle_rows")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts")
+    aggregates = ["count(*)", "sum(x)"]
+    names = KEYS[keys]
+    ours, oracle = panes_sql(window, aggregates, names), spark_sql(window, aggregates, names)
+    if keys == "expression":
+        ours, oracle = ours.replace("by + 1,", "by + 1 AS y,", 1), oracle.replace("by + 1,", "by + 1 AS y,", 1)
+    assert check_same(engine.sql(ours), spark.sql(oracle))
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_times_without_zone(spark, window):
+    """Window bounds have the time column's type."""
+    df = frame(spark, "int").selectExpr("CAST(ts AS TIMESTAMP_NTZ) AS ts", "k", "x", "n")
+    df.createOrReplaceTempView("oracle_rows")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts")
+    assert check_same(engine.sql(panes_sql(window, ["sum(x)"])), spark.sql(spark_sql(window, ["sum(x)"])))
+
+
+@pytest.mark.parametrize(("window", "type_"), [("tumbling", "double"), ("hopping", "decimal(38,10)"), ("session", "string")])
+def test_a_stream_gives_what_the_batch_gives(spark, window, type_):
+    """The same rows in two micro-batches; none is late, for the delay is longer than all of them."""
+    df = frame(spark, type_)
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts", key=["n"])
+    sql = panes_sql(window, [panes for panes, _ in pairs(df).values()])
+    all_rows = rows(type_)
+    out = replay(
+        sql,
+        spark=spark,
+        t=Stream(
+            SCHEMA.format(type_), [all_rows[:30], all_rows[30:]], time="ts", watermark="10 minutes", key=["n"]
+        ),
+    )
+    check_rows(out.rows, rows_of(engine.sql(sql)))
+    assert out.rows
+
+
+# ── Overflow: only the final value is judged ──────────────────────────────────────────────────────────────────────
+
+MOST = 2**63 - 1
+NINES = Decimal("9" * 28 + "." + "9" * 10)
+OVERFLOWS = {
+    "bigint": ([MOST, MOST], [MOST, MOST, -MOST], MOST),
+    "decimal(38,10)": ([NINES, NINES], [NINES, NINES, -NINES], NINES),
+}
+
+
+def summed(spark: SparkSession, type_: str, values: list[Any], function: str = "sum") -> tuple[DataFrame, DataFrame]:
+    """Panes' sum and Spark's."""
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    df = spark.createDataFrame([(at, value) for value in values], f"ts timestamp, x {type_}")
+    df.createOrReplaceTempView("oracle_rows")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts")
+    aggregates = [f"{function}(x)"]
+    return engine.sql(panes_sql("tumbling", aggregates, "")), spark.sql(spark_sql("tumbling", aggregates, ""))
+
+
+@pytest.mark.parametrize("type_", OVERFLOWS)
+def test_a_sum_that_overflows_fails(spark, type_):
+    ours, theirs = summed(spark, type_, OVERFLOWS[type_][0])
+    with pytest.raises(Exception, match="OVERFLOW|OUT_OF_RANGE"):
+        theirs.collect()
+    with pytest.raises(Exception, match="OVERFLOW|OUT_OF_RANGE"):
+        ours.collect()
+
+
+@pytest.mark.parametrize("type_", OVERFLOWS)
+def test_a_sum_that_comes_back_is_fine(spark, type_):
+    _, values, expected = OVERFLOWS[type_]
+    (row,) = summed(spark, type_, values)[0].collect()
+    assert row["c0"] == expected
+
+
+@pytest.mark.parametrize("type_", OVERFLOWS)
+def test_without_ansi_a_sum_overflows_as_in_spark(spark, type_):
+    """BIGINT wraps around, a decimal is NULL."""
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        ours, theirs = summed(spark, type_, OVERFLOWS[type_][0])
+        check_same(ours, theirs)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
