@@ -16,6 +16,7 @@ from rich.console import Console
 
 BENCHMARKS = {
     "compile": "benchmarks.compile_time",
+    "windows": "benchmarks.windows",
 }
 RESULTS = Path("build/bench")
 
