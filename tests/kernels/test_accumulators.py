@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ def percentile(values: list[float], at: float) -> float | None:
     low, high = ordered[math.floor(position)], ordered[math.ceil(position)]
     if low == high or math.floor(position) == math.ceil(position):
         return low
-    return (math.ceil(position) - position) * low + (position - math.floor(position)) * high
+    return low + (high - low) * (position - math.floor(position))
 
 
 def greatest(rows: Rows, sign: int) -> Any:
@@ -238,6 +239,30 @@ def test_approx_count_distinct_is_within_its_error():
 def test_percentiles_of_several_points():
     one = accumulator("percentile", ["double", "array<decimal(2,2)>"], constant="[0.0, 0.25, 1.0]")
     assert value(one, pa.float64(), [[(0, 1.0, None, True)], [(1, 3.0, None, True)]]) == [1.0, 1.5, 3.0]
+
+
+NESTED = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])
+
+
+@pytest.mark.parametrize(("function", "expected"), [("min", {"a": None, "b": ["x"]}), ("max", {"a": 2, "b": ["x"]})])
+def test_null_is_least_inside_a_struct_or_an_array(function, expected):
+    values = [{"a": 2, "b": [None]}, {"a": 2, "b": ["x"]}, {"a": None, "b": ["x"]}, {"a": 2, "b": None}, None]
+    one = accumulator(function, ["struct<a:int,b:array<string>>"])
+    grouping = Grouping((), (Fold(one, ("x",), None, "s"),))
+    parts = [grouping.fold(pa.table({"x": pa.array([each], NESTED)})) for each in values]
+    assert grouping.evaluate(grouping.merge(parts))["s"].to_pylist() == [expected]
+
+
+AVERAGES = st.lists(st.decimals(-9999999, 9999999, places=2), min_size=1, max_size=9)
+
+
+@settings(max_examples=60)
+@given(AVERAGES, st.booleans())
+def test_an_average_of_decimals_has_four_more_digits_rounded_half_up(values, distinct):
+    text = whole("avg", "decimal(10,2)", pa.decimal128(10, 2), values, distinct=distinct)
+    taken = list(dict.fromkeys(values)) if distinct else values
+    exact = sum(Fraction(one) for one in taken) / len(taken) * 10**6
+    assert int(text) == (1 if exact >= 0 else -1) * math.floor(abs(exact) + Fraction(1, 2))
 
 
 def test_count_of_several_arguments_counts_where_all_are_given():

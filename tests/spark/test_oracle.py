@@ -250,7 +250,9 @@ def test_times_without_zone(spark, window):
     assert check_same(engine.sql(panes_sql(window, ["sum(x)"])), spark.sql(spark_sql(window, ["sum(x)"])))
 
 
-@pytest.mark.parametrize(("window", "type_"), [("tumbling", "double"), ("hopping", "decimal(38,10)"), ("session", "string")])
+@pytest.mark.parametrize(
+    ("window", "type_"), [("tumbling", "double"), ("hopping", "decimal(38,10)"), ("session", "string")]
+)
 def test_a_stream_gives_what_the_batch_gives(spark, window, type_):
     """The same rows in two micro-batches; none is late, for the delay is longer than all of them."""
     df = frame(spark, type_)
@@ -261,9 +263,7 @@ def test_a_stream_gives_what_the_batch_gives(spark, window, type_):
     out = replay(
         sql,
         spark=spark,
-        t=Stream(
-            SCHEMA.format(type_), [all_rows[:30], all_rows[30:]], time="ts", watermark="10 minutes", key=["n"]
-        ),
+        t=Stream(SCHEMA.format(type_), [all_rows[:30], all_rows[30:]], time="ts", watermark="10 minutes", key=["n"]),
     )
     check_rows(out.rows, rows_of(engine.sql(sql)))
     assert out.rows

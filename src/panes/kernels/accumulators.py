@@ -70,7 +70,7 @@ def accumulator(
         case "avg":
             return _avg(x)
         case "min" | "max":
-            return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", x, "$v")
+            return _extreme(function, x)
         case "bool_and" | "bool_or":
             return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", "boolean", "$v")
         case "stddev_samp" | "stddev_pop" | "var_samp" | "var_pop":
@@ -80,7 +80,7 @@ def accumulator(
             counts = "$x IS NOT NULL" if ignore_nulls else None
             return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", x, "$v", counts, ordered=True)
         case "min_by" | "max_by":
-            return _by("DESC" if function == "min_by" else "ASC", x)
+            return _by("DESC" if function == "min_by" else "ASC", x, types[1])
         case "collect_list":
             return Accumulator(
                 "list({'o': $o, 'v': $x}) $w",
@@ -156,16 +156,65 @@ def _avg(x: str) -> Accumulator:
     merge = f"{{'total': {total.merge.replace('$s', '$s.total')}, 'n': sum($s.n)::BIGINT}}"
     if decimal(x) is None:
         return Accumulator(fold, merge, "$s.total::DOUBLE / nullif($s.n, 0)", "double", "$v")
-    return Accumulator(fold, merge, "$s", f"struct<total:{total.type},n:bigint>", _quotient(x))
+    evaluate, finish = _quotient(x, "$s.total", "$s.n")
+    return Accumulator(fold, merge, evaluate, "string", finish)
 
 
-def _quotient(x: str) -> str:
-    """An average of decimals: the division is Spark's, so that digits and rounding are."""
+def _quotient(x: str, total: str, n: str) -> tuple[str, str]:
+    """The average of decimals: all digits of Spark's result type, rounded half up, as text; and Spark's cast of it."""
     exact = decimal(x)
     assert exact is not None
-    result = f"decimal({min(38, exact.precision + 4)},{min(38, exact.scale + 4)})"
-    total = _total(x).finish.replace("$v", "$v.total")
-    return f"CAST({total} / nullif(CAST($v.n AS DECIMAL(20, 0)), 0) AS {result})"
+    scale = min(38, exact.scale + 4)
+    more = scale - exact.scale
+    digits = f"TRY_CAST(replace(({total})::VARCHAR, '.', '') AS HUGEINT)"
+    rest = f"((abs({digits}) % {n} * 2 * {10**more} + {n}) // (2 * {n}))"
+    text = f"if({digits} < 0, '-', '') || (abs({digits}) // {n} + {rest} // {10**more})"
+    text += f" || lpad(({rest} % {10**more})::VARCHAR, {more}, '0')" if more else ""
+    evaluate = f"CASE WHEN {n} > 0 THEN coalesce({text}, '1E99') END"  # a total that no decimal can hold
+    return evaluate, f"CAST(concat($v, 'E-{scale}') AS decimal({min(38, exact.precision + 4)},{scale}))"
+
+
+def _extreme(function: str, x: str) -> Accumulator:
+    if sortable("$x", x) == "$x":
+        return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", x, "$v")
+    pick = f"arg_{function}"
+    return Accumulator(f"{pick}($x, {sortable('$x', x)}) $w", f"{pick}($s, {sortable('$s', x)})", "$s", x, "$v")
+
+
+def sortable(value: str, type_: str, depth: int = 0) -> str:
+    """A value that DuckDB compares as Spark compares `value`: inside a struct or an array NULL comes first.
+
+    >>> sortable("v", "int")
+    'v'
+    >>> sortable("v", "array<int>")
+    'list_transform(v, lambda e0: {n: e0 IS NOT NULL, v: e0})'
+    """
+    inner = type_[type_.index("<") + 1 : -1] if type_.endswith(">") else ""
+    if type_.startswith("array<"):
+        one = f"e{depth}"
+        return f"list_transform({value}, lambda {one}: {{n: {one} IS NOT NULL, v: {sortable(one, inner, depth + 1)}}})"
+    if not type_.startswith("struct<"):
+        return value
+    parts = []
+    for number, field in enumerate(_fields(inner), 1):
+        part = f"struct_extract_at({value}, {number})"
+        parts += [f"n{number}: {part} IS NOT NULL", f"v{number}: {sortable(part, field, depth)}"]
+    return f"CASE WHEN {value} IS NOT NULL THEN {{{', '.join(parts)}}} END"
+
+
+def _fields(text: str) -> list[str]:
+    """The types of a struct's fields.
+
+    >>> _fields("a:int,b:struct<c:int,d:decimal(10,2)>")
+    ['int', 'struct<c:int,d:decimal(10,2)>']
+    """
+    found, depth, start = [], 0, 0
+    for at, letter in enumerate(f"{text},"):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            found.append(text[start:at].partition(":")[2])
+            start = at + 1
+    return found
 
 
 def _variance(function: str) -> Accumulator:
@@ -185,11 +234,11 @@ def _variance(function: str) -> Accumulator:
     return Accumulator(fold, merge, f"sqrt({value})" if function.startswith("std") else value, "double", "$v")
 
 
-def _by(direction: str, x: str) -> Accumulator:
+def _by(direction: str, x: str, y: str) -> Accumulator:
     """The value beside the least or greatest `$y`; of equals the last in the stream's order, as in Spark's own fold."""
     return Accumulator(
-        f"last({{'y': $y, 'o': $o, 'v': $x}} ORDER BY $y {direction}, $o) $w",
-        f"last($s ORDER BY $s.y {direction}, $s.o) FILTER (WHERE $s IS NOT NULL)",
+        f"last({{'y': $y, 'o': $o, 'v': $x}} ORDER BY {sortable('$y', y)} {direction}, $o) $w",
+        f"last($s ORDER BY {sortable('$s.y', y)} {direction}, $s.o) FILTER (WHERE $s IS NOT NULL)",
         "$s.v",
         x,
         "$v",
@@ -237,8 +286,8 @@ def _distinct(function: str, types: Sequence[str]) -> Accumulator | None:
         case "avg" if decimal(x) is None:
             return _set("list_avg($s)", "double", "$v")
         case "avg":
-            evaluate = f"{{'total': {_total(x).of_list}, 'n': len($s)::BIGINT}}"
-            return _set(evaluate, f"struct<total:{_total(x).type},n:bigint>", _quotient(x))
+            evaluate, finish = _quotient(x, _total(x).of_list, "len($s)")
+            return _set(evaluate, "string", finish)
     return None
 
 
@@ -260,8 +309,18 @@ def _approximate_count() -> Accumulator:
 
 
 def _percentile(percentage: str, type_: str) -> Accumulator:
-    result = "array<double>" if type_.startswith("array") else "double"
+    """Between two neighbours in proportion, by Spark's formula, so that infinities give what they give there."""
+    several = type_.startswith("array")
+    at = "((len($s) - 1) * p::DOUBLE)"
+    low, high = f"l[floor({at})::BIGINT + 1]", f"l[ceil({at})::BIGINT + 1]"
+    value = f"CASE WHEN {low} = {high} THEN {low} ELSE {low} + ({high} - {low}) * ({at} - floor({at})) END"
+    points = percentage if several else f"[{percentage}]"
+    each = f"list_transform([list_sort($s)], lambda l: list_transform({points}, lambda p: {value}))[1]"
     return Accumulator(
-        "list($x) $w", "flatten(list($s))", f"list_aggregate($s, 'quantile_cont', {percentage})", result, "$v",
+        "list($x) $w",
+        "flatten(list($s))",
+        f"CASE WHEN len($s) > 0 THEN {each if several else f'{each}[1]'} END",
+        "array<double>" if several else "double",
+        "$v",
         "$x IS NOT NULL",
-    )  # fmt: skip
+    )
