@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from panes.kernels.changes import CHANGE
 from panes.physical import plan as physical
-from panes.spark.expressions import not_executable, quoted, shifted
+from panes.spark.expressions import not_executable, quoted, shifted, type_of
 from panes.spark.pack import CONTROL, KEEP, WATERMARK
 from panes.spark.settle import PASS, settle
 from panes.spark.windows import window
@@ -77,7 +77,9 @@ class Builder:
                 both = rows.unionByName(ended, allowMissingColumns=True)
                 return both.selectExpr("*", f"NOT {CONTROL} AS {KEEP}")
             case physical.Watermark(input=input_, time=time, delay=delay):
-                return self.before(input_).selectExpr("*", f"{shifted(quoted(time), delay)} AS {WATERMARK}")
+                rows = self.before(input_)
+                zoned = type_of(quoted(time), rows) != "timestamp_ntz"
+                return rows.selectExpr("*", f"{shifted(quoted(time), delay, zoned)} AS {WATERMARK}")
             case physical.Filter(input=input_, predicates=predicates, changelog=False):
                 below = self.before(input_)
                 kept = [KEEP] if KEEP in below.columns else []

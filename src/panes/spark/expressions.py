@@ -16,13 +16,15 @@ def type_of(sql: str, below: DataFrame) -> str:
     return below.selectExpr(f"{sql} AS x").schema["x"].dataType.simpleString()
 
 
-def shifted(time: str, delay: int = 0) -> str:
+def shifted(time: str, delay: int = 0, zoned: bool = True) -> str:
     """A copy of the time, less the delay, for Spark's watermark, which begins in 1970.
 
-    Year 1 becomes 1970, and NULL moves nothing.
+    Year 1 becomes 1970, and NULL moves nothing. A TIMESTAMP_NTZ (`zoned` is False) counts as it stands, whatever the
+    session's time zone does to it: a cast to TIMESTAMP would jump with daylight saving.
     """
-    moved = f"timestamp_micros(unix_micros(CAST({time} AS TIMESTAMP)) + {62_135_596_800_000_000 - delay})"
-    return f"coalesce({moved}, timestamp_micros(0))"
+    since = f"CAST(({time} - TIMESTAMP_NTZ'1970-01-01 00:00:00') AS INTERVAL SECOND)"
+    micros = f"unix_micros({time})" if zoned else f"CAST(CAST({since} AS DECIMAL(30, 6)) * 1000000 AS BIGINT)"
+    return f"coalesce(timestamp_micros({micros} + {62_135_596_800_000_000 - delay}), timestamp_micros(0))"
 
 
 def not_executable(what: str) -> PanesError:
