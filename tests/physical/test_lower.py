@@ -371,3 +371,10 @@ def test_of_two_windows_in_one_select_the_one_that_waits_comes_last():
     )
     assert [type(node) for node in nodes] == [OverWindow, OverWindow]
     assert [node.waits_for_rows for node in nodes] == [True, False]
+
+
+def test_nested_calls_share_the_stages_of_their_partitionings():
+    """Four columns of three levels each need three operators, not nine."""
+    call = "lag(lag(lag(a + {}) OVER (PARTITION BY k)) OVER (PARTITION BY b)) OVER (PARTITION BY k)"
+    plan = compiled(f"SELECT {', '.join(call.format(i) for i in range(4))} FROM t").physical
+    assert [len(node.calls) for node in physical_nodes(plan) if isinstance(node, StatefulFunction)] == [4, 4, 4]

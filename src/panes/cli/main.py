@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 import typer
 
 from panes import __version__
 from panes.cli import check, demo, explain, run
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # a text that is refused needs no second message
 
 app = typer.Typer(
     help="Streaming SQL windows for Spark.",

@@ -183,7 +183,7 @@ def _stateful(plan: logical.StatefulFunction, lowering: Lowering) -> Lowered:
 def _stages(calls: Sequence[logical.Computed]) -> list[tuple[tuple[str, ...], list[logical.Computed]]]:
     stages: list[tuple[tuple[str, ...], list[logical.Computed]]] = []
     made: dict[str, int] = {}
-    places: dict[tuple[str, ...], int] = {}
+    places: dict[tuple[str, ...], list[int]] = {}
     for one in calls:
         over = one.call.over
         keys = over.partition_by if over is not None else ()
@@ -191,9 +191,10 @@ def _stages(calls: Sequence[logical.Computed]) -> list[tuple[tuple[str, ...], li
         folded = tuple(expr.key for expr in keys)
         exprs = [*one.call.args, *keys, *([one.call.filter] if one.call.filter is not None else [])]
         after = max((made.get(name, -1) for expr in exprs for name in expr.column_names), default=-1)
-        place = places.get(folded)
-        if place is None or place < after:
-            place = places[folded] = len(stages)
+        place = next((one for one in places.get(folded, ()) if one >= after), None)
+        if place is None:
+            place = len(stages)
+            places.setdefault(folded, []).append(place)
             stages.append((partition_by, []))
         stages[place][1].append(one)
         made[one.name] = place

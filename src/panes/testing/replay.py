@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampNTZType, TimestampType
 
 from panes.engine import Engine
 from panes.kernels.changes import BEFORE, CHANGE, DELETE
@@ -129,12 +130,12 @@ class _Run:
 
         engine = Engine(self.spark, shards=self.shards)
         session = engine.spark
-        self.fields: dict[str, list[tuple[str, str]]] = {}
+        self.fields: dict[str, list[tuple[str, DataType]]] = {}
         for name, stream in self.streams.items():
             schema = f"_change_type string, {stream.schema}" if stream.changelog else stream.schema
-            reader = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+            reader = session.readStream.schema(schema).option("maxFilesPerTrigger", 1).option("mode", "FAILFAST")
             df = reader.json(str(self.folder / name))
-            self.fields[name] = [(one.name, one.dataType.simpleString()) for one in df.schema.fields]
+            self.fields[name] = [(one.name, one.dataType) for one in df.schema.fields]
             options = {key: value for key, value in vars(stream).items() if key not in ("schema", "batches")}
             engine.stream(name, df, **options)
         if self.setup is not None:
@@ -151,17 +152,22 @@ class _Run:
     def _output(self, query: StreamingQuery) -> list[Row]:
         """What came out since the last call."""
         query.processAllAvailable()
+        self._note(query)
         rows = [row for batch in sorted(self.outputs) for row in self.outputs[batch]]
         self.outputs.clear()
         return rows
 
     def _stop(self, query: StreamingQuery) -> None:
-        seen = {(one.runId, one.batchId) for one in self.progress}
-        self.progress += [one for one in query.recentProgress if (one.runId, one.batchId) not in seen]
+        self._note(query)
         query.stop()
 
+    def _note(self, query: StreamingQuery) -> None:
+        """Keep the progress reports: Spark itself keeps only the last hundred."""
+        seen = {(one.runId, one.batchId) for one in self.progress}
+        self.progress += [one for one in query.recentProgress if (one.runId, one.batchId) not in seen]
 
-def _write(folder: Path, number: int, rows: Sequence[Sequence[Any]], fields: Sequence[tuple[str, str]]) -> None:
+
+def _write(folder: Path, number: int, rows: Sequence[Sequence[Any]], fields: Sequence[tuple[str, DataType]]) -> None:
     lines = []
     for row in rows:
         if len(row) != len(fields):
@@ -178,18 +184,24 @@ def _publish(path: Path, text: str) -> None:
     hidden.rename(path)
 
 
-def _encoded(value: Any, type_: str) -> Any:
-    """A value as Spark's JSON reader takes it."""
+def _encoded(value: Any, type_: DataType) -> Any:
+    """A value as Spark's JSON reader takes it. A struct is a dictionary, or its values in order."""
     if value is None:
         return None
-    if type_ == "timestamp":
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
-    if type_ == "timestamp_ntz":
-        return (datetime.fromisoformat(value) if isinstance(value, str) else value).isoformat()
-    if isinstance(value, date | datetime):
-        return value.isoformat()
-    return value
+    match type_:
+        case TimestampType() | TimestampNTZType():
+            moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+            zoned = isinstance(type_, TimestampType) and moment.tzinfo is None
+            return (moment.replace(tzinfo=UTC) if zoned else moment).isoformat()
+        case StructType(fields=fields):
+            values = [value.get(one.name) for one in fields] if isinstance(value, dict) else value
+            return {one.name: _encoded(each, one.dataType) for one, each in zip(fields, values, strict=True)}
+        case ArrayType(elementType=inner):
+            return [_encoded(one, inner) for one in value]
+        case MapType(valueType=inner):
+            return {key: _encoded(one, inner) for key, one in value.items()}
+        case _:
+            return value.isoformat() if isinstance(value, date) else value
 
 
 def _plain(row: Row) -> Row:
