@@ -19,6 +19,7 @@ from panes.spark.blob import from_bytes, to_bytes
 TIME, KEY, TIE, VALUE, BATCH, PLACE = "ts", "k", "tie", "v", "batch", "place"
 ORDER = (TIME, TIE, BATCH, PLACE)
 MS = 1000
+NEVER = 10**15
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,14 @@ def check_quiet(kernel: Kernel, after: Step, clock: Clock) -> None:
     assert [chunk.id for chunk in again.state.chunks] == [chunk.id for chunk in after.state.chunks]
     assert again.state.facts == after.state.facts
     assert again.wake == after.wake
+    check_wake(kernel, after)
+
+
+def check_wake(kernel: Kernel, after: Step) -> None:
+    """Until the watermark is at `wake`, nothing falls due; where there is none, nothing ever does."""
+    before = kernel.step(after.state, None, Clock(NEVER if after.wake is None else after.wake - 1))
+    assert before.rows is None
+    assert [chunk.id for chunk in before.state.chunks] == [chunk.id for chunk in after.state.chunks]
 
 
 def restarted(state: State) -> State:

@@ -79,19 +79,20 @@ def frame(spark: SparkSession, type_: str) -> DataFrame:
 ARGUMENTS = {"x": "x", "by": "by", "condition": "x", "percentage": "0.3"}
 IN_ORDER = "array_sort(collect_list(named_struct('ts', ts, 'n', n, 'x', x)){filter})"
 GIVEN = f"filter(transform({IN_ORDER}, e -> e.x), e -> e IS NOT NULL)"
-FIRST, LAST = f"get({IN_ORDER}, 0).x", f"element_at({IN_ORDER}, -1).x"
+FIRST, LAST = f"get({IN_ORDER}, 0).x", f"get(reverse({IN_ORDER}), 0).x"
+BY = "collect_list(named_struct('y', $y, 'ts', ts, 'n', n, 'x', x)){filter}"
+BEST = f"array_max(filter({BY}, e -> e.y IS NOT NULL)).x"
 
 # Aggregates that follow the stream's order, (time, key): said with functions that follow none.
 ORACLES = {
     "first": FIRST,
     "any_value": FIRST,
-    "last": f"get(reverse({IN_ORDER}), 0).x",
-    "last_row": f"get(reverse({IN_ORDER}), 0).x",
+    "last": LAST,
+    "last_row": LAST,
     "collect_list": GIVEN,
     "collect_set": f"array_distinct({GIVEN})",
-    "min_by": "array_max(filter(collect_list(named_struct('y', -by, 'ts', ts, 'n', n, 'x', x)){filter}, e -> e.y IS NOT NULL)).x",
-    "max_by": "array_max(filter(collect_list(named_struct('y', by, 'ts', ts, 'n', n, 'x', x)){filter}, e -> e.y IS NOT NULL)).x",
-    "approx_count_distinct": "count(DISTINCT x){filter}",
+    "min_by": BEST.replace("$y", "-by"),
+    "max_by": BEST.replace("$y", "by"),
 }
 
 
@@ -109,15 +110,18 @@ def accepted(sql: str, df: DataFrame) -> bool:
     return True
 
 
-def pairs(df: DataFrame) -> dict[str, tuple[str, str]]:
-    """All aggregates that the type of x has: Panes' text and Spark's, plain and with FILTER, and DISTINCT."""
+def pairs(df: DataFrame, window: str) -> dict[str, tuple[str, str]]:
+    """All aggregates that the type of x has: Panes' text and Spark's, plain and with FILTER, and DISTINCT.
+
+    Spark's own DISTINCT counts a value twice in a session that was merged, so sessions have a test of their own.
+    """
     found: dict[str, tuple[str, str]] = {}
     is_boolean = dict(df.dtypes)["x"] == "boolean"
     for one in AGGREGATES:
         conditional = any(param.takes is Takes.CONDITION for param in one.signature.params)
         if conditional and not is_boolean:
             continue
-        for distinct in (False, True) if one.distinct else (False,):
+        for distinct in (False, True) if one.distinct and window != "session" else (False,):
             text = call(one.name, one, distinct)
             oracle = ORACLES[one.name] if one.name in ORACLES and not distinct else text + "{filter}"
             if accepted(oracle.format(filter=""), df):
@@ -146,9 +150,25 @@ def test_aggregates(spark, window, type_):
     df = frame(spark, type_)
     engine = Engine(spark)
     engine.stream("t", df, time="ts", key=["n"])
-    both = pairs(df)
+    both = pairs(df, window)
     ours = engine.sql(panes_sql(window, [panes for panes, _ in both.values()]))
     assert check_same(ours, spark.sql(spark_sql(window, [oracle for _, oracle in both.values()])))
+
+
+@pytest.mark.parametrize("type_", ["bigint", "double", "decimal(38,10)"])
+def test_distinct_in_sessions(spark, type_):
+    """The oracle collects a session's values first, and then aggregates those that differ."""
+    df = frame(spark, type_).where("x IS NULL OR abs(x) < 1e100")
+    df.createOrReplaceTempView("oracle_rows")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts", key=["n"])
+    names = [one.name for one in AGGREGATES if one.distinct]
+    for filter_ in ("", " FILTER (WHERE keep)"):
+        ours = engine.sql(panes_sql("session", [f"{name}(DISTINCT x){filter_}" for name in names]))
+        sets = spark_sql("session", [f"array_distinct({GIVEN.format(filter=filter_)})"])
+        values = ", ".join(f"{name}(x) AS c{i}" for i, name in enumerate(names))
+        one_by_one = f"SELECT k, ws, we, x FROM ({sets}) LATERAL VIEW OUTER explode(c0) AS x"
+        check_same(ours, spark.sql(f"SELECT k, ws, we, {values} FROM ({one_by_one}) GROUP BY k, ws, we"))
 
 
 def test_aliases(spark):
@@ -201,6 +221,16 @@ def test_several_arguments_and_percentages(spark):
         "sum(by) + count(*)",
     ]
     check_same(engine.sql(panes_sql("hopping", same)), spark.sql(spark_sql("hopping", same)))
+
+
+@pytest.mark.xfail(reason="the frequency of percentile is not taken into account yet")
+def test_percentile_with_frequency(spark):
+    """A row with frequency 3 counts three times."""
+    df = frame(spark, "int")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts", key=["n"])
+    same = ["percentile(x, 0.3, by)"]
+    check_same(engine.sql(panes_sql("tumbling", same)), spark.sql(spark_sql("tumbling", same)))
 
 
 KEYS = {
@@ -258,7 +288,7 @@ def test_a_stream_gives_what_the_batch_gives(spark, window, type_):
     df = frame(spark, type_)
     engine = Engine(spark)
     engine.stream("t", df, time="ts", key=["n"])
-    sql = panes_sql(window, [panes for panes, _ in pairs(df).values()])
+    sql = panes_sql(window, [panes for panes, _ in pairs(df, window).values()])
     all_rows = rows(type_)
     out = replay(
         sql,
@@ -275,7 +305,7 @@ MOST = 2**63 - 1
 NINES = Decimal("9" * 28 + "." + "9" * 10)
 OVERFLOWS = {
     "bigint": ([MOST, MOST], [MOST, MOST, -MOST], MOST),
-    "decimal(38,10)": ([NINES, NINES], [NINES, NINES, -NINES], NINES),
+    "decimal(38,10)": ([NINES, NINES], [NINES, NINES, NINES.copy_negate()], NINES),
 }
 
 
@@ -293,9 +323,9 @@ def summed(spark: SparkSession, type_: str, values: list[Any], function: str = "
 @pytest.mark.parametrize("type_", OVERFLOWS)
 def test_a_sum_that_overflows_fails(spark, type_):
     ours, theirs = summed(spark, type_, OVERFLOWS[type_][0])
-    with pytest.raises(Exception, match="OVERFLOW|OUT_OF_RANGE"):
+    with pytest.raises(Exception, match=r"OVERFLOW|OUT_OF_RANGE"):
         theirs.collect()
-    with pytest.raises(Exception, match="OVERFLOW|OUT_OF_RANGE"):
+    with pytest.raises(Exception, match=r"OVERFLOW|OUT_OF_RANGE"):
         ours.collect()
 
 

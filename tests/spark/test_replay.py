@@ -99,7 +99,7 @@ def test_a_struct_may_be_a_tuple(spark):
 
 
 def test_a_value_that_is_not_of_its_type_is_an_error(spark):
-    with pytest.raises(Exception, match="MALFORMED|FAILED_READ|BAD|malformed"):
+    with pytest.raises(Exception, match=r"MALFORMED|FAILED_READ"):
         replay(
             SUMS,
             spark=spark,
@@ -145,3 +145,15 @@ def test_an_error_in_a_row_stops_the_query(spark):
 def test_where_guards_what_comes_after_it(spark):
     sql = "SELECT sum(1 / v) AS s FROM t WHERE v <> 0 GROUP BY tumblingwindow('ss', 10)"
     assert replay(sql, spark=spark, t=stream([(1, "a", 0.0), (2, "a", 2.0)])).rows == [{"s": 0.5}]
+
+
+@pytest.mark.xfail(reason="a session ends after the window above it has closed when the watermark is exactly its end")
+def test_a_window_over_sessions_waits_for_all_of_them(spark):
+    """When W is 10, the session [5, 10) is still open: the window [0, 10) above it must wait until W has passed 10."""
+    sql = (
+        "SELECT count(*) AS n FROM (SELECT k, window_end() AS e FROM t GROUP BY sessionwindow('ss', 5), k) "
+        "GROUP BY tumblingwindow('ss', 10)"
+    )
+    rows = [(1, "c", 0.0), (5, "a", 0.0)], [(10, "b", 0.0)], [(20, "d", 0.0)]
+    out = replay(sql, spark=spark, t=stream(*rows))
+    assert sorted(row["n"] for row in out.rows) == [1, 1, 2]

@@ -34,7 +34,14 @@ class Record:
         columns = {f"{one.name}.{column.name}": column.type or "" for one in streams for column in one.columns}
         zone = spark.conf.get("spark.sql.session.timeZone") or ""
         ansi = spark.conf.get("spark.sql.ansi.enabled") or ""
-        return Record(repr(plan), explain.table(rows(plan)).splitlines(), columns, shards, zone, ansi)
+        return Record(repr(plan), list(_nodes(rows(plan))), columns, shards, zone, ansi)
+
+
+def _nodes(row: explain.Row) -> Iterator[str]:
+    """A line for each node of a plan, top to bottom."""
+    yield f"{row.node} ({explain.info_text(row.info)})"
+    for below in row.inputs:
+        yield from _nodes(below)
 
 
 def read_record(folder: Path) -> Record | None:
@@ -84,13 +91,21 @@ def _shards(old: Record, new: Record) -> str:
 
 
 def _query(old: Sequence[str], new: Sequence[str]) -> str:
-    """The first line of the plan that differs."""
-    for before, now in zip(old[2:], new[2:], strict=False):
-        if before != now:
-            return f"its plan had {_line(before)}, now {_line(now)}"
-    return "its plan is another"
+    """The first nodes that only one of two plans has.
 
-
-def _line(row: str) -> str:
-    node, _, info = row.partition("|")
-    return f"{node.strip(' └├│─').rpartition('_')[0]} ({info.strip()})"
+    >>> _query(["Project (a)", "DataSource (t)"], ["Project (a)", "Filter (a > 0)", "DataSource (t)"])
+    'its plan has a new Filter (a > 0)'
+    >>> _query(["Project (a)", "DataSource (t)"], ["Project (b)", "DataSource (t)"])
+    'its plan had Project (a), now Project (b)'
+    """
+    before = next((one for one in old if one not in new), None)
+    now = next((one for one in new if one not in old), None)
+    match before, now:
+        case None, None:
+            return "its plan is another"
+        case None, _:
+            return f"its plan has a new {now}"
+        case _, None:
+            return f"its plan had {before}"
+        case _:
+            return f"its plan had {before}, now {now}"

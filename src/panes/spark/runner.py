@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -33,7 +33,7 @@ from panes.physical import plan as physical
 from panes.spark.build import Builder
 from panes.spark.processor import CLOCK, OLDEST, SUMS
 from panes.spark.record import Record, began, check_record, read_record, write_record
-from panes.spark.sinks import check_folders, check_sink, check_unwritten, forgets, write
+from panes.spark.sinks import check_connector, check_folders, check_sink, check_unwritten, forgets, write
 from panes.spark.sources import read
 
 SEAL, CONTROL, ENDED = "panes-ended.json", "panes-control", "ended.json"
@@ -185,6 +185,7 @@ def counters_of(progress: Any) -> dict[str, int]:
 def _ready(one: Insert, how: Run) -> Ready:
     """Build the query of an INSERT and compare it with what its checkpoint says."""
     check_sink(one.sink, one.compiled.physical.changelog)
+    check_connector(one.sink, how.spark)
     if not began(one.folder):
         check_unwritten(one.sink)
     old = read_record(one.folder)
@@ -267,13 +268,21 @@ def panes_error(text: str, sink: str) -> PanesError | None:
     return PanesError(found["code"], f"{found['message']} (INSERT INTO {sink})", None, found["hint"])
 
 
+CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .*")  # how Spark's errors begin, whatever their class
+
+
 @contextmanager
 def _spark_refuses(code: str, what: str) -> Iterator[None]:
     """What Spark finds wrong before a query runs, as an error of Panes."""
     try:
         yield
-    except AnalysisException as error:
-        raise PanesError(code, f"{what}: {str(error).splitlines()[0]}") from error
+    except PanesError:
+        raise
+    except Exception as error:
+        found = CONDITION.search(str(error))
+        if found is None:
+            raise
+        raise PanesError(code, f"{what}: {found[0]}") from error
 
 
 def flush_began(folder: Path) -> bool:

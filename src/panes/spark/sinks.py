@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
@@ -22,6 +22,18 @@ def check_sink(sink: Sink, changelog: bool) -> None:
     if changelog and connector not in ("console", "memory", "noop") and sink.options.get("changelog") != "rows":
         hint = "Add changelog = 'rows' to its options to get the changes as rows."
         raise PanesError("stream-options", f"the sink {sink.name} would take changes for facts", None, hint)
+
+
+def check_connector(sink: Sink, spark: SparkSession) -> None:
+    """Refuse a connector that Spark does not know: a writer would find it out only when others have started."""
+    connector = sink.options["connector"]
+    if connector in FILES or connector in ("console", "memory", "noop"):
+        return
+    try:
+        spark.read.format(connector).load()
+    except Exception as error:  # that an empty read is refused does not matter
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            raise PanesError("stream-options", f"Spark has no connector {connector} for the sink {sink.name}") from None
 
 
 def check_folders(sinks: Sequence[Sink]) -> None:
@@ -42,7 +54,7 @@ def check_unwritten(sink: Sink) -> None:
     path = sink.options.get("path")
     if path is None or sink.options["connector"] not in FILES:
         return
-    if (Path(path.removeprefix("file:")) / "_spark_metadata").exists():
+    if any((Path(path.removeprefix("file:")) / "_spark_metadata").glob("[0-9]*")):
         hint = "Go on with the checkpoint that was used for it, or give the sink another path."
         raise PanesError("state-mismatch", f"{path} holds the results of another checkpoint", None, hint)
 

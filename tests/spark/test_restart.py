@@ -1,0 +1,235 @@
+"""A checkpoint belongs to one query: what has changed is refused before any state is written, the rest goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from panes import Engine
+from panes.errors import PanesError
+from spark.input_files import at, write_file
+
+pytestmark = pytest.mark.spark
+
+QUERY = "SELECT k, sum(v) AS s, unix_millis(window_start()) AS start FROM t GROUP BY tumblingwindow('ss', 10), k"
+# Rows of six files, a second late at most: (second, key, value).
+FILES = [[(5 * n, "a", n), (5 * n + 1, "b", 10 * n), (5 * n - 1 if n else 0, "c", 1)] for n in range(6)]
+
+
+def expected(files: list[list[tuple[int, str, int]]] = FILES) -> Counter[tuple[str, int, int]]:
+    """Each window once: key, sum, start."""
+    sums: Counter[tuple[str, int]] = Counter()
+    for second, k, v in (row for rows in files for row in rows):
+        sums[k, second // 10 * 10_000] += v
+    return Counter((k, s, start) for (k, start), s in sums.items())
+
+
+class Script:
+    """A script in a folder: its input, its sink `out` and its checkpoint."""
+
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        self.folder, self.spark, self.written = folder, spark, 0
+        self.checkpoint = folder / "checkpoint"
+
+    def feed(self, count: int) -> None:
+        """The next files come in."""
+        for rows in FILES[self.written : self.written + count]:
+            lines = ({"ts": at(second * 1000), "k": k, "v": v} for second, k, v in rows)
+            write_file(self.folder / "in", self.written, lines)
+            self.written += 1
+
+    def text(self, query: str = QUERY, type_: str = "BIGINT", sink: str = "out") -> str:
+        return f"""
+            CREATE STREAM t (ts TIMESTAMP, k STRING, v {type_}, WATERMARK FOR ts AS ts - INTERVAL 2 SECONDS)
+            WITH (connector = 'json', path = '{self.folder}/in', maxFilesPerTrigger = '1');
+            CREATE SINK {sink} WITH (connector = 'parquet', path = '{self.folder}/{sink}');
+            INSERT INTO {sink} {query};
+        """
+
+    def run(self, text: str | None = None, shards: int | None = None, **options: bool) -> None:
+        Engine(self.spark, shards=shards).run(
+            self.text() if text is None else text, checkpoint=self.checkpoint, **(options or {"once": True})
+        )
+
+    def refused(self, text: str | None = None, shards: int | None = None, **options: bool) -> PanesError:
+        before = self.files()
+        with pytest.raises(PanesError) as caught:
+            self.run(text, shards, **options)
+        assert self.files() == before
+        return caught.value
+
+    def files(self) -> dict[str, int]:
+        """Everything in the checkpoint, with its last change."""
+        return {str(file): file.stat().st_mtime_ns for file in self.checkpoint.rglob("*") if file.is_file()}
+
+    def held(self, sink: str = "out") -> Counter[tuple[str, int, int]]:
+        return Counter(tuple(row) for row in self.spark.read.parquet(str(self.folder / sink)).collect())
+
+
+@pytest.fixture
+def script(tmp_path: Path, spark: SparkSession) -> Script:
+    """A script that has read half of its input."""
+    one = Script(tmp_path, spark)
+    one.feed(3)
+    return one
+
+
+@contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    old = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, old)
+
+
+ZONE, ANSI, PARTITIONS = "spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.shuffle.partitions"
+
+
+def test_what_changed_is_refused_at_the_start(script: Script, spark: SparkSession) -> None:
+    script.run()
+    script.feed(3)
+    errors = {
+        "length=20": script.refused(script.text(QUERY.replace("10", "20"))),
+        "sum(v + 1)": script.refused(script.text(QUERY.replace("sum(v)", "sum(v + 1)"))),
+        "k > 'a'": script.refused(script.text(QUERY.replace("FROM t", "FROM t WHERE k > 'a'"))),
+        "t.v was bigint, now double": script.refused(script.text(type_="DOUBLE")),
+        "shards was 2, now 5": script.refused(shards=5),
+    }
+    with setting(spark, ZONE, "Asia/Tokyo"):
+        errors["time zone was UTC, now Asia/Tokyo"] = script.refused()
+    with setting(spark, ANSI, "false"):
+        errors["ANSI mode was true, now false"] = script.refused()
+    assert {error.code for error in errors.values()} == {"state-mismatch"}
+    assert [said for said, error in errors.items() if said not in error.message] == []
+    assert "shards=2" in (errors["shards was 2, now 5"].hint or "")
+    script.run(flush=True)
+    assert script.held() == expected()
+
+
+def test_what_changed_is_refused_in_the_worker(tmp_path: Path, spark: SparkSession) -> None:
+    """Under a user's own writeStream the first micro-batch finds it out, before any state is written."""
+    script = Script(tmp_path, spark)
+    script.feed(3)
+
+    def start(query: str = QUERY, shards: int = 2) -> None:
+        engine = Engine(spark, shards=shards)
+        reader = spark.readStream.schema("ts timestamp, k string, v bigint").option("maxFilesPerTrigger", 1)
+        engine.stream("t", reader.json(str(tmp_path / "in")), time="ts", watermark="2 seconds")
+        writer = engine.sql(query).writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        writer = writer.option("checkpointLocation", str(script.checkpoint)).trigger(availableNow=True)
+        writer.start().awaitTermination()
+
+    def refused(query: str = QUERY, shards: int = 2) -> str:
+        before = state()
+        with pytest.raises(StreamingQueryException) as caught:
+            start(query, shards)
+        assert state() == before
+        return str(caught.value)
+
+    def state() -> set[str]:
+        """The versions of each state store."""
+        return {str(file) for file in script.checkpoint.glob("state/**/*.zip")}
+
+    start()
+    script.feed(3)
+    assert "PanesError: state-mismatch: " in refused(QUERY.replace("10", "20"))
+    assert "shards was 2, now 3" in refused(shards=3)
+    with setting(spark, ZONE, "Asia/Tokyo"):
+        assert "time zone was UTC, now Asia/Tokyo" in refused()
+    with setting(spark, ANSI, "false"):
+        assert "ANSI mode was true, now false" in refused()
+    start()
+    open_ = {start for _, _, start in expected() if start + 10_000 > (26 - 2) * 1000}
+    assert script.held() == Counter({row: n for row, n in expected().items() if row[2] not in open_})
+
+
+def test_the_shard_count_comes_from_the_checkpoint(script: Script, spark: SparkSession) -> None:
+    script.run(shards=3)
+    script.feed(2)
+    with setting(spark, PARTITIONS, "4"):
+        script.run()
+    script.feed(1)
+    script.run(shards=3, flush=True)
+    assert script.held() == expected()
+
+
+def test_a_flushed_checkpoint_is_sealed(script: Script) -> None:
+    script.run(flush=True)
+    held = script.held()
+    assert held == expected(FILES[:3])
+    script.feed(1)
+    for options in ({"once": True}, {"flush": True}, {"once": False}):
+        assert script.refused(**options).code == "stream-ended"
+    assert script.refused(script.text(QUERY.replace("10", "20"))).code == "stream-ended"
+    assert script.held() == held
+
+
+def test_a_restart_does_not_flush(script: Script) -> None:
+    for _ in range(2):
+        script.run()
+        assert all(start + 10_000 <= (11 - 2) * 1000 for _, _, start in script.held())
+
+
+def test_a_flush_that_died_before_spark_saw_it_did_not_happen(script: Script) -> None:
+    script.run()
+    (script.checkpoint / "1-out" / "panes-control" / "ended.json").write_text('{"ended": true}\n')
+    script.feed(3)
+    script.run()
+    script.run(flush=True)
+    assert script.held() == expected()
+
+
+def test_a_flush_that_died_before_the_seal_is_finished(script: Script) -> None:
+    """Spark replays its last micro-batch, and what has come since stays unread."""
+    script.run(flush=True)
+    (script.checkpoint / "panes-ended.json").unlink()
+    commits = script.checkpoint / "1-out" / "spark" / "commits"
+    last = max(int(log.name) for log in commits.iterdir() if log.name.isdigit())
+    for name in (f"{last}", f".{last}.crc"):
+        (commits / name).unlink(missing_ok=True)
+    script.feed(2)
+    script.run()
+    assert script.held() == expected(FILES[:3])
+    assert script.refused().code == "stream-ended"
+
+
+def test_a_query_may_change_until_its_first_micro_batch(tmp_path: Path, spark: SparkSession) -> None:
+    script = Script(tmp_path, spark)
+    (tmp_path / "in").mkdir()
+    script.run(script.text(QUERY.replace("10", "20")))
+    script.feed(6)
+    script.run(flush=True)
+    assert script.held() == expected()
+
+
+def test_inserts_may_come_and_go(script: Script) -> None:
+    """Each has its own state, whatever stands before it."""
+    script.run()
+    script.feed(3)
+    other = f"""
+        CREATE SINK other WITH (connector = 'parquet', path = '{script.folder}/other');
+        INSERT INTO other {QUERY};
+    """
+    create, insert = script.text().split("CREATE SINK")
+    script.run(f"{create} {other} CREATE SINK {insert}")
+    script.run(flush=True)
+    assert script.held() == expected()
+
+
+def test_a_sink_that_another_checkpoint_wrote_to_is_refused(script: Script) -> None:
+    """Spark would take its micro-batches for written."""
+    script.run()
+    script.checkpoint = script.folder / "another"
+    assert script.refused().code == "state-mismatch"
+
+
+def test_two_inserts_into_one_folder_are_refused(script: Script) -> None:
+    assert script.refused(f"{script.text()} INSERT INTO out {QUERY}").code == "stream-options"
