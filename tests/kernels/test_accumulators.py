@@ -180,7 +180,7 @@ def test_no_aggregate_is_forgotten():
     assert set(IGNORING) == {one.name for one in AGGREGATES if one.ignores_nulls_on_request}
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(SOME_ROWS, PARTS)
 def test_aggregates_are_their_definitions(rows, parts):
     """Rows that the condition keeps, in four parts of which some are empty."""

@@ -100,7 +100,7 @@ def test_keys_group_inside_a_window(batches, delay, count, every, restarts, idle
     assert done.rows == definition(ticks, count, every, parts, lambda row: (row.tie,))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(batches(), COUNTS, EVERY, RESTARTS)
 def test_in_arrival_mode_rows_count_as_they_come(batches, count, every, restarts):
     ticks = script(batches, 0)
@@ -112,7 +112,7 @@ def test_in_arrival_mode_rows_count_as_they_come(batches, count, every, restarts
     assert done.late == 0
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(batches(), DELAYS, COUNTS, EVERY, st.integers(0, 2))
 def test_wake_is_never_too_late(batches, delay, count, every, quiet):
     """Steps that the kernel did not ask for change nothing, also when no data comes for a while."""
@@ -122,7 +122,7 @@ def test_wake_is_never_too_late(batches, delay, count, every, quiet):
     assert asked.late == always.late
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(punctual(), COUNTS, EVERY, CUTS, RESTARTS, IDLE)
 def test_cuts_do_not_show(stream, count, every, cuts, restarts, idle):
     rows, delay = stream

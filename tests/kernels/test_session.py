@@ -79,7 +79,7 @@ def _output(key: str | None, rows: list[Arrived], gap: int, keyed: bool) -> tupl
     return (*aggregated(rows), *([key] if keyed else []), max(times) + gap, min(times))
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(batches(), DELAYS, LENGTHS, RESTARTS, IDLE, st.booleans())
 def test_session_is_its_definition(batches, delay, gap, restarts, idle, keyed):
     ticks = script(batches, delay, idle)
@@ -90,7 +90,7 @@ def test_session_is_its_definition(batches, delay, gap, restarts, idle, keyed):
     assert not done.state.chunks
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(batches(), DELAYS, LENGTHS, st.integers(0, 2))
 def test_wake_is_never_too_late(batches, delay, gap, quiet):
     """Steps that the kernel did not ask for change nothing, also when no data comes for a while."""
@@ -100,7 +100,7 @@ def test_wake_is_never_too_late(batches, delay, gap, quiet):
     assert asked.late == always.late
 
 
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(punctual(), LENGTHS, CUTS, RESTARTS, IDLE, st.booleans())
 def test_cuts_do_not_show(stream, gap, cuts, restarts, idle, late):
     """Also in a later operator of a query, which drops nothing (`late` is False)."""

@@ -62,7 +62,7 @@ def _output(start: int, key: str | None, rows: list[Arrived], size: int, keyed: 
     return (*aggregated(rows), *([key] if keyed else []), start + size, start)
 
 
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(batches(), DELAYS, LENGTHS, LENGTHS, RESTARTS, IDLE)
 def test_hopping_is_its_definition(batches, delay, size, hop, restarts, idle):
     ticks = script(batches, delay, idle)
@@ -73,7 +73,7 @@ def test_hopping_is_its_definition(batches, delay, size, hop, restarts, idle):
     assert not done.state.chunks
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(batches(), DELAYS, LENGTHS, RESTARTS, IDLE, st.booleans())
 def test_tumbling_is_its_definition(batches, delay, size, restarts, idle, keyed):
     ticks = script(batches, delay, idle)
@@ -83,7 +83,7 @@ def test_tumbling_is_its_definition(batches, delay, size, restarts, idle, keyed)
     assert done.late == late
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(batches(), DELAYS, LENGTHS, LENGTHS, st.integers(0, 2))
 def test_wake_is_never_too_late(batches, delay, size, hop, quiet):
     """Steps that the kernel did not ask for change nothing, also when no data comes for a while."""
@@ -93,7 +93,7 @@ def test_wake_is_never_too_late(batches, delay, size, hop, quiet):
     assert asked.late == always.late
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(punctual(), LENGTHS, LENGTHS, CUTS, RESTARTS, st.booleans())
 def test_cuts_do_not_show(stream, size, hop, cuts, restarts, late):
     """Also in a later operator of a query, which drops nothing (`late` is False)."""
@@ -103,7 +103,7 @@ def test_cuts_do_not_show(stream, size, hop, cuts, restarts, late):
     assert done.late == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(batches(), DELAYS, LENGTHS, LENGTHS)
 def test_late_rows_change_nothing_else(batches, delay, size, hop):
     """Without the rows that came late, the rest is as it was."""

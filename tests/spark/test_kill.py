@@ -235,4 +235,4 @@ def test_killed_and_restarted(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_killed_many_times(spark: SparkSession, tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(10**6)
-    check(spark, Script(tmp_path, tuple(QUERIES)), seed, files=60, kills=(22, 4), batches=10)
+    check(spark, Script(tmp_path, tuple(QUERIES)), seed, files=40, kills=(22, 4), batches=10)
