@@ -223,16 +223,6 @@ def test_several_arguments_and_percentages(spark):
     check_same(engine.sql(panes_sql("hopping", same)), spark.sql(spark_sql("hopping", same)))
 
 
-@pytest.mark.xfail(reason="the frequency of percentile is not taken into account yet")
-def test_percentile_with_frequency(spark):
-    """A row with frequency 3 counts three times."""
-    df = frame(spark, "int")
-    engine = Engine(spark)
-    engine.stream("t", df, time="ts", key=["n"])
-    same = ["percentile(x, 0.3, by)"]
-    check_same(engine.sql(panes_sql("tumbling", same)), spark.sql(spark_sql("tumbling", same)))
-
-
 KEYS = {
     "string": "k",
     "none": "",

@@ -147,7 +147,6 @@ def test_where_guards_what_comes_after_it(spark):
     assert replay(sql, spark=spark, t=stream([(1, "a", 0.0), (2, "a", 2.0)])).rows == [{"s": 0.5}]
 
 
-@pytest.mark.xfail(reason="a session ends after the window above it has closed when the watermark is exactly its end")
 def test_a_window_over_sessions_waits_for_all_of_them(spark):
     """When W is 10, the session [5, 10) is still open: the window [0, 10) above it must wait until W has passed 10."""
     sql = (

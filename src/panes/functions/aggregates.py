@@ -48,7 +48,7 @@ AGGREGATES = (
     Aggregate("median", _X, holds_rows=True),
     Aggregate(
         "percentile",
-        Signature((Param("x"), Param("percentage", Takes.CONSTANT), Param("frequency", optional=True))),
+        Signature((Param("x"), Param("percentage", Takes.CONSTANT))),
         holds_rows=True,
     ),
 )

@@ -16,6 +16,14 @@ def type_of(sql: str, below: DataFrame) -> str:
     return below.selectExpr(f"{sql} AS x").schema["x"].dataType.simpleString()
 
 
+def known_type(sql: str, below: DataFrame) -> str:
+    """The type of a key or an argument, if the kernels can hold it."""
+    type_ = type_of(sql, below)
+    if "interval" in type_ or "variant" in type_ or type_ == "void":
+        raise not_executable(f"keys and arguments of type {type_} ({sql})")
+    return type_
+
+
 def shifted(time: str, delay: int = 0, zoned: bool = True) -> str:
     """A copy of the time, less the delay, for Spark's watermark, which begins in 1970.
 

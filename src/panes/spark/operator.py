@@ -30,6 +30,7 @@ class Operator:
     metrics: str  # the name of its counters in a progress report
     feeds_another: bool = False  # another stateful operator reads the result
     passes_flush: bool = False  # the end of the input is passed on to it, as a row
+    behind: int = 0  # microseconds by which its clock is behind the watermark
 
 
 def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
@@ -44,7 +45,7 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.mapInArrow(pack, PACKED)
-    processor = ShardProcessor(operator.kernel, fingerprint(operator, spark))
+    processor = ShardProcessor(operator.kernel, fingerprint(operator, spark), operator.behind)
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time

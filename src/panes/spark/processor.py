@@ -91,9 +91,11 @@ class Directory:
 class ShardProcessor(StatefulProcessor):
     """One shard's operator."""
 
-    def __init__(self, kernel: Kernel, fingerprint: dict[str, str]) -> None:
+    def __init__(self, kernel: Kernel, fingerprint: dict[str, str], behind: int = 0) -> None:
+        """`behind` is how many microseconds its clock is behind the watermark."""
         self.kernel = kernel
         self.fingerprint = fingerprint
+        self.behind = behind
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -103,7 +105,7 @@ class ShardProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
         packed = list(rows)
         batch = concat([bytes(row.blob) for row in packed if row.blob is not None])
-        clock = Clock(watermark(timerValues), any(row.flush for row in packed))
+        clock = Clock(watermark(timerValues, self.behind), any(row.flush for row in packed))
         counted = {
             "rows_in": sum(row.rows_in for row in packed),
             "null_time_rows": sum(row.null_time_rows for row in packed),
@@ -113,7 +115,7 @@ class ShardProcessor(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        yield from self._step(None, Clock(watermark(timerValues)), {})
+        yield from self._step(None, Clock(watermark(timerValues, self.behind)), {})
 
     def close(self) -> None:
         pass
@@ -168,8 +170,12 @@ class ShardProcessor(StatefulProcessor):
         return size
 
     def _set_timer(self, wake: int | None) -> None:
-        """One timer: it fires when the watermark, in whole milliseconds, has reached `wake`."""
-        wanted = None if wake is None else -(-wake // 1000) + SHIFT_MS - 1
+        """One timer: Spark fires it when the watermark, in whole milliseconds, has reached it.
+
+        It must not fire before `wake`: Spark deletes a timer after it has fired, so that one set anew to the same
+        moment would be lost.
+        """
+        wanted = None if wake is None else -(-(wake + self.behind) // 1000) + SHIFT_MS
         for timer in list(self.handle.listTimers()):
             if timer == wanted:
                 return
@@ -197,10 +203,10 @@ def load(chunks: MapState, id_: str, counted: dict[str, int]) -> pa.Table:
     return table
 
 
-def watermark(values: TimerValues) -> int | None:
-    """The watermark in microseconds; None before the first row."""
+def watermark(values: TimerValues, behind: int) -> int | None:
+    """The watermark in microseconds, less `behind`; None before the first row."""
     shifted = values.getCurrentWatermarkInMs()
-    return None if shifted <= 0 else (shifted - SHIFT_MS) * 1000
+    return None if shifted <= 0 else (shifted - SHIFT_MS) * 1000 - behind
 
 
 def check_fingerprint(old: dict[str, str], new: dict[str, str]) -> None:

@@ -19,7 +19,7 @@ from panes.kernels.release import Release
 from panes.kernels.session import NUMBER, SessionWindows
 from panes.kernels.slices import END, SLICE, START, SliceWindows
 from panes.physical import plan as physical
-from panes.spark.expressions import not_executable, quoted, shifted, type_of
+from panes.spark.expressions import known_type, not_executable, quoted, shifted, type_of
 from panes.spark.operator import Operator, run
 from panes.spark.pack import BATCH, CONTROL, KEEP, PLACE, SHARD, TIME, WATERMARK
 from panes.sql.duration import TimeUnit
@@ -87,7 +87,9 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_anot
     passes_flush = feeds_another and CONTROL in below.columns
     metrics = f"panes_{operators_below(plan.input) + 1}" if feeds_another else "panes"
     kernel = _kernel(plan, columns)
-    operator = Operator(kernel, shards, tuple(outputs), repr(plan), metrics, feeds_another, passes_flush)
+    operator = Operator(
+        kernel, shards, tuple(outputs), repr(plan), metrics, feeds_another, passes_flush, sessions_below(plan.input)
+    )
     unpacked = run(operator, projected, builder.spark)
     if changes and not below.isStreaming:
         unpacked = unpacked.selectExpr("*", f"'{INSERT}' AS {CHANGE}")
@@ -129,6 +131,16 @@ def operators_below(plan: physical.Plan) -> int:
     """How many stateful operators there are; above the first the clock is there already."""
     own = isinstance(plan, physical.Window | physical.OverWindow | physical.StatefulFunction)
     return own + sum(operators_below(child) for child in physical.children(plan))
+
+
+def sessions_below(plan: physical.Plan) -> int:
+    """How many session windows there are below.
+
+    A session that ends at the watermark is still open (`end < W`) where another window that ends there is closed
+    (`end <= W`): what stands above a session looks at the clock a microsecond later, so that it misses none.
+    """
+    own = isinstance(plan, physical.Window) and isinstance(plan.kind, physical.Session)
+    return own + sum(sessions_below(child) for child in physical.children(plan))
 
 
 def _values(plan: physical.Window, columns: Columns, unpacked: DataFrame) -> DataFrame:
@@ -178,7 +190,7 @@ def _rows_as_values(below: DataFrame, guard: str) -> Aggregate:
 
 def _normalised(sql: str, below: DataFrame) -> str:
     """A key as Spark's GROUP BY sees it: -0.0 is 0.0, every NaN is one NaN."""
-    type_ = type_of(sql, below)
+    type_ = known_type(sql, below)
     if type_ in ("double", "float"):
         one = f"WHEN isnan({sql}) THEN CAST('NaN' AS {type_}) WHEN {sql} = 0 THEN CAST(0 AS {type_})"
         return f"(CASE {one} ELSE {sql} END)"
@@ -190,7 +202,7 @@ def _aggregate(index: int, argument: physical.Argument, below: DataFrame, guard:
     constant = ""
     if argument.function in ("percentile", "approx_count_distinct"):
         args, constant = args[:1], (argument.args[1] if len(argument.args) > 1 else "")
-    types = [type_of(arg, below) for arg in args]
+    types = [known_type(arg, below) for arg in args]
     casts = [argument_cast(argument.function, type_) for type_ in types]
     cast = [f"CAST({arg} AS {to})" if to else f"({arg})" for arg, to in zip(args, casts, strict=True)]
     types = [to or type_ for to, type_ in zip(casts, types, strict=True)]
