@@ -210,6 +210,15 @@ def test_a_query_may_change_until_its_first_micro_batch(tmp_path: Path, spark: S
     assert script.held() == expected()
 
 
+def test_a_kill_before_the_first_micro_batch_leaves_nothing(script: Script) -> None:
+    """Spark writes its log beside the place and renames it; what it left half written would stop the next start."""
+    offsets = script.checkpoint / "1-out" / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.95bc0d4a-2fb1-4bf9-a6a8-5a2d1f3c7e6f.tmp").write_text("v1")
+    script.run(flush=True)
+    assert script.held() == expected(FILES[:3])
+
+
 def test_inserts_may_come_and_go(script: Script) -> None:
     """Each has its own state, whatever stands before it."""
     script.run()

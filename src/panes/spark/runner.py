@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -188,6 +189,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     check_connector(one.sink, how.spark)
     if not began(one.folder):
         check_unwritten(one.sink)
+        _clear(one.folder)
     old = read_record(one.folder)
     shards = how.shards or (old.shards if old is not None else _partitions(how.spark))
     record = Record.of(one.compiled.physical, one.streams, shards, how.spark)
@@ -198,6 +200,12 @@ def _ready(one: Insert, how: Run) -> Ready:
         df = Builder(how.spark, frames, shards, _control(one.folder, how.spark)).build(one.compiled.physical)
         writer = write(df, one.sink).option("checkpointLocation", str(one.folder / "spark"))
     return Ready(one, writer, record)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a kill before the first micro-batch left: Spark takes half a file for another query's."""
+    for name in ("offsets", "commits", "state"):
+        shutil.rmtree(folder / "spark" / name, ignore_errors=True)
 
 
 def _declared(one: Insert, how: Run) -> dict[str, DataFrame]:
