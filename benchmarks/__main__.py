@@ -16,6 +16,8 @@ from rich.console import Console
 
 BENCHMARKS = {
     "compile": "benchmarks.compile_time",
+    "accumulators": "benchmarks.accumulators",
+    "empty": "benchmarks.empty",
     "windows": "benchmarks.windows",
 }
 RESULTS = Path("build/bench")

@@ -2,123 +2,75 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from rich.console import Console
 from rich.table import Table
 
-import panes
-from panes.spark.session import embedded
-
-SCHEMA = "ts timestamp, k long, v double"
-FILES_PER_BATCH = 2
-BATCHES = 5
-SECONDS_PER_BATCH = 60
-WARM_UP = 2  # micro-batches that are not counted
+from benchmarks.identity import identity
+from benchmarks.streams import Bench, Shape, bench
 
 
 @dataclass(frozen=True)
 class Case:
     name: str
-    keys: int
+    shape: Shape
     group_by: str
-    native: Callable[[], object]
-    target: float
+    native: Callable[[], Any]
+    target: float | None  # None: for comparison only
 
 
+# 10,000 keys over ten minutes of events a micro-batch are 630,000 groups. With 100 keys over four hours there are
+# 144,000; with 100 keys over ten minutes 6,300, where Spark has next to nothing to keep and transport is all there is.
 CASES = (
-    Case("tumbling 10 s, 10,000 keys", 10_000, "tumblingwindow('ss', 10)", lambda: f.window("ts", "10 seconds"), 4),
-    Case("tumbling 10 s, 100 keys", 100, "tumblingwindow('ss', 10)", lambda: f.window("ts", "10 seconds"), 1),
+    Case("tumbling 10 s", Shape(10_000, 630), "tumblingwindow('ss', 10)", lambda: f.window("ts", "10 seconds"), 4),
+    Case("tumbling 10 s", Shape(100, 14_400), "tumblingwindow('ss', 10)", lambda: f.window("ts", "10 seconds"), 1),
+    Case("tumbling 10 s", Shape(100, 630), "tumblingwindow('ss', 10)", lambda: f.window("ts", "10 seconds"), None),
     Case(
-        "hopping 50 s / 10 s, 10,000 keys",
-        10_000,
+        "hopping 50 s / 10 s",
+        Shape(10_000, 630),
         "hoppingwindow('ss', 50, 10)",
         lambda: f.window("ts", "50 seconds", "10 seconds"),
         4,
     ),
-    Case("session 1 s, 10,000 keys", 10_000, "sessionwindow('ss', 1)", lambda: f.session_window("ts", "1 second"), 4),
+    Case("session 1 s", Shape(10_000, 630), "sessionwindow('ss', 1)", lambda: f.session_window("ts", "1 second"), 4),
 )
+SHARE = 0.6
 
 
 def run(console: Console) -> dict[str, object]:
-    """Rows a second of each case, by Panes and by Spark."""
-    spark = embedded(2)
-    folder = Path(tempfile.mkdtemp(prefix="panes-bench-"))
-    rows = int(os.environ.get("PANES_BENCH_ROWS", "1000000"))
-    table = Table("case", "Spark rows/s", "Panes rows/s", "ratio", "target", title="Windows, steady state")
-    figures: dict[str, object] = {"rows_per_batch": rows}
-    try:
+    """Rows a second of each case, by Panes and by Spark, and beside a kernel that does nothing."""
+    table = Table("case", "keys", "s a batch", "Spark rows/s", "Panes rows/s", "ratio", "target", title="Time windows")
+    figures: dict[str, object] = {}
+    with bench() as on:
         for case in CASES:
-            source = _files(folder, case.keys, rows)
-            native = _rate(_spark(spark, source, case), folder)
-            ours = _rate(_panes(spark, source, case), folder)
-            ratio = ours / native
-            table.add_row(case.name, f"{native:,.0f}", f"{ours:,.0f}", f"{ratio:.1f}", f"≥ {case.target:g}")
-            figures[case.name] = {"spark": native, "panes": ours, "ratio": ratio, "target": case.target}
-            console.print(f"{case.name}: {ratio:.1f}")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            native, ours = on.rate(_spark(on, case)), on.rate(_panes(on, case))
+            target = f"≥ {case.target:g}" if case.target is not None else ""
+            rates = [f"{native:,.0f}", f"{ours:,.0f}", f"{ours / native:.2f}"]
+            table.add_row(case.name, f"{case.shape.keys:,}", f"{case.shape.seconds:,}", *rates, target)
+            name = f"{case.name}, {case.shape.keys:,} keys, {case.shape.seconds:,} s a micro-batch"
+            figures[name] = {"spark": native, "panes": ours, "ratio": ours / native, "target": case.target}
+            console.print(f"{name}: {ours / native:.2f}")
+        shape = CASES[0].shape
+        nothing, ours = on.rate(identity(on, shape)), on.rate(_panes(on, CASES[0]))
+        figures["share of the identity pipeline"] = {"ratio": ours / nothing, "target": SHARE}
     console.print(table)
+    console.print(f"tumbling, beside a kernel that passes its rows on: {ours / nothing:.2f} (target ≥ {SHARE})")
     return figures
 
 
-def _files(folder: Path, keys: int, rows: int) -> Path:
-    """Parquet files in the order of time, `FILES_PER_BATCH` for each micro-batch."""
-    at = folder / f"keys-{keys}"
-    if at.exists():
-        return at
-    at.mkdir()
-    random = np.random.default_rng(1)
-    each = rows // FILES_PER_BATCH
-    for number in range(BATCHES * FILES_PER_BATCH):
-        start = 1_704_067_200_000_000 + number // FILES_PER_BATCH * SECONDS_PER_BATCH * 1_000_000
-        times = start + np.sort(random.integers(0, SECONDS_PER_BATCH * 1_000_000, each))
-        columns = {
-            "ts": pa.array(times, pa.timestamp("us", "UTC")),
-            "k": random.integers(0, keys, each),
-            "v": random.random(each),
-        }
-        file = at / f"{number:03}.parquet"
-        pq.write_table(pa.table(columns), file)
-        os.utime(file, (number + 1, number + 1))
-    return at
+def _spark(on: Bench, case: Case) -> DataFrame:
+    rows = on.source(case.shape).withWatermark("ts", "0 seconds")
+    return rows.groupBy(case.native(), "k").agg(f.sum("v"), f.count("v"), f.avg("v"))
 
 
-def _source(spark: SparkSession, at: Path) -> DataFrame:
-    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES_PER_BATCH).parquet(str(at))
-
-
-def _spark(spark: SparkSession, at: Path, case: Case) -> DataFrame:
-    rows = _source(spark, at).withWatermark("ts", "0 seconds")
-    return rows.groupBy(case.native(), "k").agg(f.sum("v"), f.count("v"), f.avg("v"))  # type: ignore[arg-type]
-
-
-def _panes(spark: SparkSession, at: Path, case: Case) -> DataFrame:
-    engine = panes.Engine(spark)
-    engine.stream("s", _source(spark, at), time="ts", watermark="0 seconds")
-    return engine.sql(
+def _panes(on: Bench, case: Case) -> DataFrame:
+    return on.panes(
+        case.shape,
         "SELECT k, window_start() AS opens, sum(v) AS s, count(v) AS n, avg(v) AS mean FROM s "
-        f"GROUP BY {case.group_by}, k"
+        f"GROUP BY {case.group_by}, k",
     )
-
-
-def _rate(df: DataFrame, folder: Path) -> float:
-    """Rows a second of the micro-batches with data, without the first ones."""
-    checkpoint = tempfile.mkdtemp(dir=folder)
-    writer = df.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True)
-    query = writer.start()
-    query.awaitTermination()
-    batches = [one for one in query.recentProgress if one.numInputRows > 0][WARM_UP:]
-    shutil.rmtree(checkpoint, ignore_errors=True)
-    seconds = sum(one.durationMs["triggerExecution"] for one in batches) / 1000
-    return sum(one.numInputRows for one in batches) / seconds

@@ -88,6 +88,11 @@ class Shelf(Generic[Entry]):
         return iter(self._entries.values())
 
 
+def heartbeats(streams: Iterable[Stream]) -> dict[str, int]:
+    """The heartbeat of each stream that has one, by lower-case name."""
+    return {one.name.lower(): one.heartbeat for one in streams if one.heartbeat is not None and one.streaming}
+
+
 class Catalog:
     """Streams, views and sinks. `tables` looks up what else Spark knows by that name, `analyze` a query's columns."""
 

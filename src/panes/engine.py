@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from panes.catalog import Catalog, Column, Stream
+from panes.catalog import Catalog, Column, Stream, heartbeats
 from panes.compile import Compiled, compile_query
 from panes.declare import declare
 from panes.errors import PanesError
@@ -93,7 +93,8 @@ class Engine:
         from panes.spark.build import Builder
 
         compiled = self.compile(query)
-        return Builder(self.spark, self.frames, self.shards).build(compiled.physical)
+        beats = heartbeats(self.catalog.streams)
+        return Builder(self.spark, self.frames, self.shards, self.functions, heartbeats=beats).build(compiled.physical)
 
     def explain(self, query: str, format: str = "text") -> str:
         """The logical and the physical plan of a query, as a table or as JSON."""
@@ -130,7 +131,8 @@ class Engine:
                 inserts.append(runner.insert(step, self.catalog, folder, inserts))
             show(step)
         if inserts:
-            runner.run(inserts, folder, runner.Run(self.spark, self.frames, self._shards, once, flush, report, stopped))
+            how = runner.Run(self.spark, self.frames, self._shards, self.functions, once, flush, report, stopped)
+            runner.run(inserts, folder, how)
 
     @property
     def shards(self) -> int:

@@ -136,7 +136,7 @@ def test_what_changed_is_refused_in_the_worker(tmp_path: Path, spark: SparkSessi
 
     def state() -> set[str]:
         """The versions of each state store."""
-        return {str(file) for file in script.checkpoint.glob("state/**/*.zip")}
+        return {str(file) for file in script.checkpoint.glob("state/**/*") if file.suffix in (".zip", ".changelog")}
 
     start()
     script.feed(3)

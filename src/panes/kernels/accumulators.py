@@ -64,7 +64,7 @@ def accumulator(
         return _distinct(function, types)
     match function:
         case "count":
-            return Accumulator("count(*) $w", "sum($s)::BIGINT", "coalesce($s, 0)", "bigint", "$v", _given(types))
+            return Accumulator("count(*) $w", "sum($s)::BIGINT", "$s", "bigint", "$v", _given(types))
         case "sum":
             return _sum(x)
         case "avg":

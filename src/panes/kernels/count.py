@@ -33,6 +33,7 @@ class CountWindows:
     keys: tuple[str, ...]
     folds: tuple[Fold, ...]
     release: Release
+    ttl: int | None = None
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """Rows keep their places: order matters."""

@@ -183,18 +183,38 @@ class SliceWindows:
         touched = [c for c in chunks if self._first_end(c.low) <= watermark]
         if not touched or (closed is not None and closed >= watermark):
             return []
-        merged = self.grouping.merge([chunk.load() for chunk in touched])
-        due = self._windows(merged[SLICE].to_numpy(), closed, watermark)
+        tables = [chunk.load() for chunk in touched]
+        if self.size == self.hop:
+            return self._due_slices(self.grouping.merge(tables), closed, watermark)
+        parts = pa.concat_tables(tables, promote_options="permissive")
+        due = self._windows(parts[SLICE].to_numpy(), closed, watermark)
         if not due.num_rows:
             return []
         names = [quoted(name) for name in self.keys]
-        parts = [fold.merge_sql() for fold in self.grouping.folds]
+        merges = [fold.merge_sql() for fold in self.grouping.folds]
         sql = (
-            f"SELECT {START} AS {SLICE}, {', '.join([*names, *parts, f'sum({COUNT})::BIGINT AS {COUNT}'])} "
+            f"SELECT {START} AS {SLICE}, {', '.join([*names, *merges, f'sum({COUNT})::BIGINT AS {COUNT}'])} "
             f"FROM parts JOIN due ON {SLICE} >= {START} AND {SLICE} < {START} + {self.size} "
             f"GROUP BY {', '.join([START, *names])}"
         )
-        return [self._bounded(query(sql, parts=merged, due=due))]
+        return [self._bounded(query(sql, parts=self._with_core(parts, due), due=due))]
+
+    def _with_core(self, groups: pa.Table, due: pa.Table) -> pa.Table:
+        """The slices that all due windows have in common, merged into one: it is in all of them."""
+        ends = pc.min_max(due[START]).as_py()
+        slices = groups[SLICE].to_numpy()
+        core = (slices >= ends["max"]) & (slices < ends["min"] + self.size)
+        if due.num_rows == 1 or not core.any():
+            return groups
+        place = groups.column_names.index(SLICE)
+        groups = groups.set_column(place, SLICE, pa.array(np.where(core, ends["max"], slices)))
+        return self.grouping.merge([groups, groups.slice(0, 0)])
+
+    def _due_slices(self, groups: pa.Table, closed: int | None, watermark: int) -> list[pa.Table]:
+        """Tumbling windows are slices: there is nothing to merge."""
+        ends = groups[SLICE].to_numpy() + self.size
+        due = ends <= watermark if closed is None else (ends > closed) & (ends <= watermark)
+        return [self._bounded(groups.filter(pa.array(due)))] if due.any() else []
 
     def _first_end(self, slice_: int) -> int:
         """The end of the first window that a slice is in."""

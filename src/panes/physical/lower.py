@@ -168,7 +168,7 @@ def _argument(name: str, call: Call) -> Argument:
 
 
 def _stateful(plan: logical.StatefulFunction, lowering: Lowering) -> Lowered:
-    """One operator per partitioning; a call that reads another's result is in the same or a later one."""
+    """One operator per partitioning; a call that reads another's result is in a later one, since Spark computes it."""
     below = _lower(plan.input, lowering)
     inner = traits(plan.input)
     emit = EmitMode.IMMEDIATELY if lowering.emit.immediately else EmitMode.ON_RELEASE
@@ -191,7 +191,7 @@ def _stages(calls: Sequence[logical.Computed]) -> list[tuple[tuple[str, ...], li
         folded = tuple(expr.key for expr in keys)
         exprs = [*one.call.args, *keys, *([one.call.filter] if one.call.filter is not None else [])]
         after = max((made.get(name, -1) for expr in exprs for name in expr.column_names), default=-1)
-        place = next((one for one in places.get(folded, ()) if one >= after), None)
+        place = next((one for one in places.get(folded, ()) if one > after), None)
         if place is None:
             place = len(stages)
             places.setdefault(folded, []).append(place)

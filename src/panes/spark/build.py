@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
+from panes.functions import Functions
 from panes.kernels.changes import CHANGE
 from panes.physical import plan as physical
 from panes.spark.expressions import not_executable, quoted, shifted, type_of
-from panes.spark.pack import CONTROL, KEEP, WATERMARK
+from panes.spark.heartbeat import heartbeat
+from panes.spark.pack import CONTROL, KEEP, NOW, WATERMARK
 from panes.spark.settle import PASS, settle
+from panes.spark.stateful import stateful
 from panes.spark.windows import window
 
 
 @dataclass(frozen=True)
 class Builder:
-    """What a plan is built with: the session, the DataFrame of each stream by lower-case name, and the shard count."""
+    """What a plan is built with: the session, the DataFrame of each stream by lower-case name, shards, functions."""
 
     spark: SparkSession
     sources: Mapping[str, DataFrame]
     shards: int
+    functions: Functions
     control: DataFrame | None = None  # a stream that has a row when the input has ended
+    heartbeats: Mapping[str, int] = field(default_factory=dict)  # microseconds, of the streams that have one
 
     def build(self, plan: physical.Plan) -> DataFrame:
         """The DataFrame of a plan's result."""
@@ -49,7 +54,7 @@ class Builder:
             case physical.Watermark(input=input_):
                 return self.build(input_)
             case physical.StatefulFunction():
-                raise not_executable("stateful functions")
+                return stateful(plan, self.before(plan.input), self, feeds_another=False)
             case physical.OverWindow():
                 raise not_executable("OVER windows")
             case physical.Filter(input=input_, predicates=predicates):
@@ -69,13 +74,11 @@ class Builder:
         """The rows below a stateful operator. A row that WHERE removes still moves the watermark: it is only marked."""
         match plan:
             case physical.Window():
-                result = window(plan, self.before(plan.input), self, feeds_another=True)
-                return result.selectExpr("*", f"NOT {CONTROL} AS {KEEP}") if CONTROL in result.columns else result
-            case physical.DataSource(streaming=True) if self.control is not None:
-                rows = self.build(plan).selectExpr("*", f"false AS {CONTROL}")
-                ended = self.control.selectExpr(f"true AS {CONTROL}")
-                both = rows.unionByName(ended, allowMissingColumns=True)
-                return both.selectExpr("*", f"NOT {CONTROL} AS {KEEP}")
+                return _marked(window(plan, self.before(plan.input), self, feeds_another=True))
+            case physical.StatefulFunction():
+                return _marked(stateful(plan, self.before(plan.input), self, feeds_another=True))
+            case physical.DataSource(streaming=True):
+                return self._source(plan)
             case physical.Watermark(input=input_, time=time, delay=delay):
                 rows = self.before(input_)
                 zoned = type_of(quoted(time), rows) != "timestamp_ntz"
@@ -88,11 +91,32 @@ class Builder:
                 return below.selectExpr(*others, f"coalesce({condition}, false) AS {KEEP}")
             case physical.Project(input=input_, fields=fields, changelog=False):
                 below = self.before(input_)
-                carried = [name for name in (KEEP, WATERMARK, CONTROL) if name in below.columns]
+                carried = [name for name in (KEEP, WATERMARK, CONTROL, NOW) if name in below.columns]
                 outputs = [f"{guarded(one.sql, below)} AS {quoted(one.name)}" for one in fields]
                 return below.selectExpr(*outputs, *carried)
             case _:
                 return self.build(plan)
+
+    def _source(self, plan: physical.DataSource) -> DataFrame:
+        """A stream's rows, and beside them the end of the input and heartbeats."""
+        source = self.sources[plan.stream.lower()]
+        names = [quoted(name) for name in plan.columns]
+        scripted = [name for name in (NOW, CONTROL) if name in source.columns]
+        others = [self.control.selectExpr(f"true AS {CONTROL}")] if self.control is not None else []
+        every = self.heartbeats.get(plan.stream.lower())
+        if every is not None:
+            others.append(heartbeat(self.spark, every).selectExpr(f"CAST(NULL AS BOOLEAN) AS {CONTROL}"))
+        if not (scripted or others):
+            return source.select(*names)
+        rows = source.selectExpr(*names, *(scripted or [f"false AS {CONTROL}"]))
+        for other in others:
+            rows = rows.unionByName(other, allowMissingColumns=True)
+        return _marked(rows)
+
+
+def _marked(rows: DataFrame) -> DataFrame:
+    """Rows of which those that only control something are not kept."""
+    return rows.selectExpr("*", f"coalesce(NOT {CONTROL}, false) AS {KEEP}") if CONTROL in rows.columns else rows
 
 
 def guarded(sql: str, below: DataFrame) -> str:

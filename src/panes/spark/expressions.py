@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from panes.errors import PanesError
 
@@ -14,6 +15,11 @@ def quoted(name: str) -> str:
 def type_of(sql: str, below: DataFrame) -> str:
     """The Spark type of an expression over a DataFrame."""
     return below.selectExpr(f"{sql} AS x").schema["x"].dataType.simpleString()
+
+
+def arrow_type(type_: str, spark: SparkSession) -> pa.DataType:
+    """The Arrow type of a Spark type."""
+    return spark.sql(f"SELECT CAST(NULL AS {type_}) AS x").limit(0).toArrow().schema.field("x").type
 
 
 def known_type(sql: str, below: DataFrame) -> str:
@@ -36,5 +42,5 @@ def shifted(time: str, delay: int = 0, zoned: bool = True) -> str:
 
 
 def not_executable(what: str) -> PanesError:
-    hint = "EXPLAIN shows how it will run; tumbling, hopping, session and count windows run today."
+    hint = "EXPLAIN shows how it will run."
     return PanesError("not-executable", f"this version cannot run {what} yet", None, hint)

@@ -44,7 +44,7 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
         done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(whole(operator.kernel), OUTPUT)
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
-    packed = clocked.mapInArrow(pack, PACKED)
+    packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
     processor = ShardProcessor(operator.kernel, fingerprint(operator, spark), operator.behind)
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(

@@ -13,8 +13,9 @@ from pyspark import TaskContext
 from panes.kernels.kernel import Kernel
 from panes.spark.blob import to_bytes
 
-# Columns of the pre-projection.
+# Columns of the pre-projection. CONTROL is true for the end of the input, NULL for a heartbeat, false for a row.
 TIME, KEEP, SHARD, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_shard", "panes_watermark", "panes_control"
+NOW = "panes_now"  # in arrival mode the row's time, where it is not the current micro-batch's
 # Columns that pack adds: a row's micro-batch and its place in the source.
 BATCH, PLACE = "panes_batch", "panes_place"
 
@@ -51,9 +52,10 @@ class Pack:
 
     def _pack(self, table: pa.Table, number: int, position: int) -> Iterator[pa.RecordBatch]:
         total = table.num_rows
-        if CONTROL in table.column_names and pc.any(table[CONTROL]).as_py():
-            yield _packed([(shard, 0, 0, True, None) for shard in self.shards])
-            total -= pc.sum(table[CONTROL]).as_py()
+        if CONTROL in table.column_names:
+            total = pc.sum(pc.invert(table[CONTROL])).as_py() or 0
+            if pc.any(table[CONTROL]).as_py():
+                yield _packed([(shard, 0, 0, True, None) for shard in self.shards])
         table = table.append_column(PLACE, pa.array(np.arange(position, position + table.num_rows)))
         table = table.append_column(BATCH, pa.repeat(pa.scalar(number, pa.int64()), table.num_rows))
         if KEEP in table.column_names:

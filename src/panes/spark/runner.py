@@ -27,9 +27,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from panes.catalog import Catalog, Sink, Stream
+from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
 from panes.errors import CODES, PanesError
+from panes.functions import Functions
 from panes.physical import plan as physical
 from panes.spark.build import Builder
 from panes.spark.processor import CLOCK, OLDEST, SUMS
@@ -85,6 +86,7 @@ class Run:
     spark: SparkSession
     frames: Mapping[str, DataFrame]
     shards: int | None
+    functions: Functions
     once: bool
     flush: bool
     report: Callable[[Report], None]
@@ -197,9 +199,14 @@ def _ready(one: Insert, how: Run) -> Ready:
         check_record(old, record)
     frames = {**how.frames, **_declared(one, how)}
     with _spark_refuses("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"):
-        df = Builder(how.spark, frames, shards, _control(one.folder, how.spark)).build(one.compiled.physical)
+        df = _builder(one, how, frames, shards).build(one.compiled.physical)
         writer = write(df, one.sink).option("checkpointLocation", str(one.folder / "spark"))
     return Ready(one, writer, record)
+
+
+def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int) -> Builder:
+    beats = {} if how.once or how.flush else heartbeats(one.streams)
+    return Builder(how.spark, frames, shards, how.functions, _control(one.folder, how.spark), beats)
 
 
 def _clear(folder: Path) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StructType, TimestampNTZType, TimestampType
 
 from panes.engine import Engine
 from panes.kernels.changes import BEFORE, CHANGE, DELETE
+from panes.spark.pack import CONTROL, NOW
 from panes.spark.runner import counters_of
 
 Row = dict[str, Any]
@@ -42,6 +43,7 @@ class Replay:
 
     batches: list[list[Row]]
     progress: list[Any] = field(repr=False)
+    schemas: list[str] = field(repr=False)  # one for each micro-batch that Spark ran
 
     @property
     def rows(self) -> list[Row]:
@@ -75,6 +77,7 @@ def replay(
     flush: bool = True,
     restart_after: Sequence[int] = (),
     shards: int | None = None,
+    clock: Sequence[str | datetime] = (),
     spark: SparkSession | None = None,
     setup: Callable[[Engine], None] | None = None,
     **streams: Stream,
@@ -82,11 +85,12 @@ def replay(
     """Run a query over scripted micro-batches, each with the no-data micro-batches that it causes.
 
     `flush=False` leaves the end of the input out; `restart_after=[1]` stops and restarts from the checkpoint after
-    micro-batch 1; `setup` is called with every engine before the query is compiled.
+    micro-batch 1; `clock` sets the micro-batch timestamps of streams in arrival mode; `setup` is called with every
+    engine before the query is compiled.
     """
     folder = Path(tempfile.mkdtemp(prefix="panes-replay-"))
     try:
-        return _Run(sql, streams, folder, spark, shards, setup).run(flush, frozenset(restart_after))
+        return _Run(sql, streams, folder, spark, shards, setup, clock).run(flush, frozenset(restart_after))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -99,11 +103,15 @@ class _Run:
     spark: SparkSession | None
     shards: int | None
     setup: Callable[[Engine], None] | None
+    clock: Sequence[str | datetime]
     outputs: dict[int, list[Row]] = field(default_factory=dict)
     progress: list[Any] = field(default_factory=list)
+    schemas: list[str] = field(default_factory=list)
 
     def run(self, flush: bool, restarts: frozenset[int]) -> Replay:
         count = max((len(stream.batches) for stream in self.streams.values()), default=0)
+        if self.clock and len(self.clock) != count:
+            raise ValueError(f"clock has {len(self.clock)} times for {count} micro-batches")
         control = self.folder / "control"
         for name in ("control", *self.streams):
             (self.folder / name).mkdir()
@@ -111,9 +119,8 @@ class _Run:
         query = self._start()
         try:
             for number in range(count):
-                for name, stream in self.streams.items():
-                    if number < len(stream.batches):
-                        _write(self.folder / name, number, stream.batches[number], self.fields[name])
+                for name in self.streams:
+                    self._write(name, number)
                 batches.append(self._output(query))
                 if number in restarts:
                     self._stop(query)
@@ -123,7 +130,7 @@ class _Run:
                 batches.append(self._output(query))
         finally:
             self._stop(query)
-        return Replay(batches, self.progress)
+        return Replay(batches, self.progress, self.schemas)
 
     def _start(self) -> StreamingQuery:
         from panes.spark.build import Builder
@@ -133,20 +140,42 @@ class _Run:
         self.fields: dict[str, list[tuple[str, DataType]]] = {}
         for name, stream in self.streams.items():
             schema = f"_change_type string, {stream.schema}" if stream.changelog else stream.schema
-            reader = session.readStream.schema(schema).option("maxFilesPerTrigger", 1).option("mode", "FAILFAST")
+            scripted = f", {NOW} timestamp, {CONTROL} boolean" if self.scripts(stream) else ""
+            reader = (
+                session.readStream.schema(schema + scripted).option("maxFilesPerTrigger", 1).option("mode", "FAILFAST")
+            )
             df = reader.json(str(self.folder / name))
-            self.fields[name] = [(one.name, one.dataType) for one in df.schema.fields]
+            own = df.drop(NOW, CONTROL)
+            self.fields[name] = [(one.name, one.dataType) for one in own.schema.fields]
             options = {key: value for key, value in vars(stream).items() if key not in ("schema", "batches")}
-            engine.stream(name, df, **options)
+            engine.stream(name, own, **options)
+            engine.frames[name.lower()] = df
         if self.setup is not None:
             self.setup(engine)
         ended = session.readStream.schema("ended boolean").json(str(self.folder / "control"))
-        builder = Builder(session, engine.frames, engine.shards, ended)
+        builder = Builder(session, engine.frames, engine.shards, engine.functions, ended)
         result = builder.build(engine.compile(self.sql).physical)
         writer = result.writeStream.foreachBatch(self._collect).outputMode("append")
         return writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
 
+    def scripts(self, stream: Stream) -> bool:
+        """Whether the times of the stream's micro-batches are given."""
+        return bool(self.clock) and stream.time is None
+
+    def _write(self, name: str, number: int) -> None:
+        """A micro-batch of a stream as a file; one without rows still brings its time."""
+        stream = self.streams[name]
+        rows = stream.batches[number] if number < len(stream.batches) else []
+        fields = self.fields[name]
+        if self.scripts(stream):
+            now = self.clock[number]
+            fields = [*fields, (NOW, TimestampType()), (CONTROL, BooleanType())]
+            rows = [(*row, now, False) for row in rows] or [(*[None] * len(self.fields[name]), now, None)]
+        if rows or number < len(stream.batches):
+            _write(self.folder / name, number, rows, fields)
+
     def _collect(self, df: DataFrame, batch: int) -> None:
+        self.schemas.append(df.schema.simpleString())
         self.outputs[batch] = [_plain(row) for row in df.toArrow().to_pylist()]
 
     def _output(self, query: StreamingQuery) -> list[Row]:

@@ -1,0 +1,110 @@
+"""Aggregates on Spark: what is projected for them, what the kernel folds, and how Spark finishes their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import Template
+
+from pyspark.sql import DataFrame
+
+from panes.errors import PanesError
+from panes.kernels.accumulators import Accumulator, accumulator, argument_cast, decimal
+from panes.kernels.grouped import Fold
+from panes.physical import plan as physical
+from panes.spark.expressions import known_type, quoted, type_of
+from panes.spark.projection import Projection
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A value of the result: its name and Spark's text over the kernel's values."""
+
+    output: str
+    sql: str
+
+
+class Aggregates:
+    """The aggregates of an operator. Those that need the same fold share it: avg is made of sum and count."""
+
+    def __init__(self, projection: Projection) -> None:
+        self.projection = projection
+        self._states: dict[tuple[Accumulator, tuple[str, ...], str | None], str] = {}
+        self.finished: list[Finished] = []
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        return tuple(Fold(acc, args, condition, state) for (acc, args, condition), state in self._states.items())
+
+    @property
+    def ordered(self) -> bool:
+        return any(fold.accumulator.ordered for fold in self.folds)
+
+    def outputs(self) -> list[tuple[str, str]]:
+        """The names and Spark types of the kernel's values."""
+        return [(fold.state, fold.accumulator.value_type) for fold in self.folds]
+
+    def add(self, argument: physical.Argument) -> None:
+        """One aggregate of the query."""
+        self.finished.append(Finished(argument.output, self._value(argument)))
+
+    def add_rows(self) -> str:
+        """The rows themselves as a list, in the stream's order: a window without aggregates is one that collects."""
+        names = self.projection.own()
+        struct = "named_struct(" + ", ".join(f"'c{i}', {quoted(name)}" for i, name in enumerate(names)) + ")"
+        found = accumulator("collect_list", [type_of(struct, self.projection.below)])
+        assert found is not None
+        return self._state(found, (self.projection.column(struct),), None)
+
+    def _value(self, argument: physical.Argument) -> str:
+        given = prepared(argument, self.projection.below)
+        args = tuple(self.projection.column(sql) for sql in given.args)
+        condition = self.projection.condition(argument.condition)
+        if argument.function == "avg" and not argument.distinct and decimal(given.types[0]) is None:
+            total = self._state(_found("sum", argument, given), args, condition)
+            count = self._state(_found("count", argument, given), args, condition)
+            return f"CAST({total} AS DOUBLE) / nullif({count}, 0)"
+        found = _found(argument.function, argument, given)
+        return Template(found.finish).substitute(v=self._state(found, args, condition))
+
+    def _state(self, found: Accumulator, args: tuple[str, ...], condition: str | None) -> str:
+        return self._states.setdefault((found, args, condition), f"v{len(self._states)}")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Arguments as an accumulator takes them: Spark's texts and types, and a constant for DuckDB."""
+
+    args: tuple[str, ...]
+    types: tuple[str, ...]
+    constant: str = ""
+
+
+def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
+    """The arguments of an aggregate, cast where it takes only a few types."""
+    args = () if argument.args == ("*",) else argument.args
+    constant = ""
+    if argument.function in ("percentile", "approx_count_distinct"):
+        args, constant = args[:1], (argument.args[1] if len(argument.args) > 1 else "")
+    types = [known_type(arg, below) for arg in args]
+    casts = [argument_cast(argument.function, type_) for type_ in types]
+    cast = [f"CAST({arg} AS {to})" if to else f"({arg})" for arg, to in zip(args, casts, strict=True)]
+    types = [to or type_ for to, type_ in zip(casts, types, strict=True)]
+    if argument.function == "approx_count_distinct":
+        return Prepared((f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END",), ("bigint",))
+    if argument.function == "percentile":
+        return Prepared(tuple(cast), (*types, type_of(constant, below)), _as_duck(constant, below))
+    return Prepared(tuple(cast), tuple(types))
+
+
+def _found(function: str, argument: physical.Argument, given: Prepared) -> Accumulator:
+    found = accumulator(function, given.types, argument.distinct, argument.ignore_nulls, given.constant)
+    if found is None:
+        raise PanesError("not-executable", f"{argument.text} has no accumulator yet")
+    return found
+
+
+def _as_duck(sql: str, below: DataFrame) -> str:
+    """A constant of Spark's as text for DuckDB."""
+    value = below.sparkSession.sql(f"SELECT {sql} AS v").collect()[0]["v"]
+    return str([float(one) for one in value]) if isinstance(value, Sequence) else str(float(value))

@@ -1,0 +1,51 @@
+"""Heartbeats: a source that has a row every so often, so that what falls due comes out though nothing else comes in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
+
+NAME = "panes_heartbeat"
+EVERY = "every"  # microseconds
+
+
+class Heartbeat(DataSource):
+    """One row for all beats since the last micro-batch: those that were missed are not made up for."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        return "beat bigint"
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return Beats(int(self.options[EVERY]))
+
+
+class Beats(DataSourceStreamReader):
+    def __init__(self, every: int) -> None:
+        self.every = every
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"beat": time.time_ns() // 1000 // self.every}
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        return self.initialOffset()
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return [InputPartition(end["beat"])] if end != start else []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+        yield (partition.value,)
+
+
+def heartbeat(spark: SparkSession, every: int) -> DataFrame:
+    """A stream with a beat every so many microseconds."""
+    spark.dataSource.register(Heartbeat)
+    return spark.readStream.format(NAME).option(EVERY, str(every)).load()

@@ -1,0 +1,85 @@
+"""The pre-projection of an operator: the columns that Spark computes for its kernel, each text once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame
+
+from panes.physical import plan as physical
+from panes.spark.expressions import known_type, quoted, shifted, type_of
+from panes.spark.pack import CONTROL, KEEP, NOW, SHARD, TIME, WATERMARK
+
+
+class Projection:
+    """Columns over the rows below. What it is asked for, it names: equal texts have one name."""
+
+    def __init__(self, below: DataFrame) -> None:
+        self.below = below
+        self._names: dict[str, str] = {}
+        self._types: dict[str, str] = {}
+
+    def column(self, sql: str) -> str:
+        """The name of an expression; it is not evaluated for rows that WHERE removed."""
+        guarded = f"CASE WHEN {KEEP} THEN {sql} END" if KEEP in self.below.columns else sql
+        return self._names.setdefault(guarded, f"panes_c{len(self._names)}")
+
+    def key(self, sql: str) -> str:
+        """The name of a key, as Spark's GROUP BY sees it: -0.0 is 0.0, every NaN is one NaN."""
+        type_ = known_type(sql, self.below)
+        if type_ in ("double", "float"):
+            one = f"WHEN isnan({sql}) THEN CAST('NaN' AS {type_}) WHEN {sql} = 0 THEN CAST(0 AS {type_})"
+            return self._typed(self.column(f"(CASE {one} ELSE {sql} END)"), type_)
+        return self._typed(self.column(f"({sql})"), type_)
+
+    def keys(self, texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self.key(sql) for sql in texts)
+
+    def row_column(self, name: str) -> str:
+        """The name of a column that goes through as it is."""
+        return self._typed(self.column(quoted(name)), known_type(quoted(name), self.below))
+
+    def order(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The columns of the stream's key, which break ties of time."""
+        return tuple(self.column(quoted(name)) for name in names)
+
+    def condition(self, sql: str | None) -> str | None:
+        return None if sql is None else self.column(f"({sql})")
+
+    def type(self, name: str) -> str:
+        """The Spark type of a key."""
+        return self._types[name]
+
+    def _typed(self, name: str, type_: str) -> str:
+        self._types[name] = type_
+        return name
+
+    def own(self) -> list[str]:
+        """The columns of the rows below that are the query's."""
+        return [name for name in self.below.columns if name not in (KEEP, CONTROL, WATERMARK, NOW)]
+
+    def rows(self, placement: physical.Placement, by: Iterable[str], shards: int, clocked: bool) -> DataFrame:
+        """The kernel's rows, with their time and their shard; `clocked` if a clock is there already."""
+        sql = {name: text for text, name in self._names.items()}
+        shard_by = ", ".join(sql[name] for name in by)
+        shard = f"pmod(hash({shard_by}), {shards})" if shard_by and shards > 1 else "0"
+        columns = [f"{text} AS {name}" for name, text in sql.items()]
+        columns += [f"{self.time(placement)} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
+        columns += [name for name in (KEEP, CONTROL) if name in self.below.columns]
+        if self.below.isStreaming and not clocked:
+            clocked_by = f"{shifted(self.now)} AS {WATERMARK}"
+            columns.append(WATERMARK if WATERMARK in self.below.columns else clocked_by)
+        return self.below.selectExpr(*columns)
+
+    @property
+    def now(self) -> str:
+        """The micro-batch's time, where nobody scripts another."""
+        return NOW if NOW in self.below.columns else "current_timestamp()"
+
+    def time(self, placement: physical.Placement) -> str:
+        """A row's time: its time column, or in arrival mode the micro-batch's."""
+        time = quoted(placement.time) if placement.time is not None else self.now
+        return f"({time} - INTERVAL '0.000001' SECOND)" if placement.time_shift else time
+
+    def time_type(self, placement: physical.Placement) -> str:
+        return type_of(self.time(placement), self.below)

@@ -1,0 +1,113 @@
+"""Stateful functions on Spark: every row goes through the kernel and comes back with a column for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import Template
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+
+from panes.errors import PanesError
+from panes.functions.stateful import BuiltIn
+from panes.kernels.accumulators import accumulator, argument_cast
+from panes.kernels.stateful import StatefulCall, StatefulFunctions
+from panes.kernels.user_functions import UserFunction
+from panes.physical import plan as physical
+from panes.spark.chain import operate, release
+from panes.spark.expressions import arrow_type, known_type, quoted
+from panes.spark.pack import CONTROL, NOW, TIME
+from panes.spark.projection import Projection
+
+if TYPE_CHECKING:
+    from panes.spark.build import Builder
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A call for the kernel, the Spark type of its value, and what Spark makes of that (`$v`)."""
+
+    call: StatefulCall
+    type: str
+    finish: str = "$v"
+
+
+def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
+    """The rows below, each with the values of the calls; `feeds_another` if a stateful operator reads them."""
+    projection = Projection(below)
+    partition = projection.keys(plan.placement.partition_by)
+    own = {name: projection.row_column(name) for name in projection.own()}
+    prepared = [_prepared(call, f"v{i}", projection, builder) for i, call in enumerate(plan.calls)]
+    released = release(plan.placement, projection.order(plan.placement.key))
+    calls = tuple(one.call for one in prepared)
+    kernel = StatefulFunctions(partition, calls, released, plan.placement.state_ttl)
+    keeps_time = feeds_another and plan.placement.time is None
+    outputs = [(name, projection.type(name)) for name in own.values()]
+    outputs += [(one.call.output, one.type) for one in prepared]
+    outputs += [(TIME, "timestamp")] if keeps_time else []
+    done = operate(plan, kernel, projection, partition, outputs, builder, feeds_another)
+    post = [f"{column} AS {quoted(name)}" for name, column in own.items()]
+    for call, one in zip(plan.calls, prepared, strict=True):
+        post.append(f"{Template(one.finish).substitute(v=one.call.output)} AS {quoted(call.output)}")
+    post += [f"{TIME} AS {NOW}"] if keeps_time else []
+    return done.selectExpr(*post, *([CONTROL] if CONTROL in done.columns else []))
+
+
+def _prepared(argument: physical.Argument, output: str, projection: Projection, builder: Builder) -> Prepared:
+    types = [known_type(arg, projection.below) for arg in argument.args]
+    condition = projection.condition(argument.condition)
+    function = builder.functions.stateful.get(argument.function)
+    assert function is not None
+    match argument.function:
+        case _ if not isinstance(function, BuiltIn):
+            args = tuple(projection.column(f"({arg})") for arg in argument.args)
+            type_ = function.return_type(types)
+            user = UserFunction(function, arrow_type(type_, builder.spark))
+            return Prepared(StatefulCall(argument.function, args, output, condition, user=user), type_)
+        case "lag" | "latest":
+            return _previous(argument, types[0], output, condition, projection)
+        case "changed_col" | "had_changed":
+            ignore_null = argument.args[0].strip().lower() == "true"
+            args = tuple(projection.column(f"({arg})") for arg in argument.args[1:])
+            call = StatefulCall(argument.function, args, output, condition, ignore_nulls=ignore_null)
+            return Prepared(call, function.return_type(types))
+        case "row_number":
+            return Prepared(StatefulCall("row_number", (), output, condition), "bigint")
+        case _:
+            return _accumulated(argument, types[0], output, condition, projection)
+
+
+def _previous(
+    argument: physical.Argument, type_: str, output: str, condition: str | None, projection: Projection
+) -> Prepared:
+    """lag(x [, n [, default]]) and latest(x [, default])."""
+    is_lag = argument.function == "lag"
+    rest: Sequence[str] = argument.args[1:]
+    offset = int(rest[0]) if is_lag and rest else 1
+    default = next(iter(rest[1:] if is_lag else rest), None)
+    call = StatefulCall(
+        argument.function,
+        (projection.column(f"({argument.args[0]})"),),
+        output,
+        condition,
+        ignore_nulls=argument.ignore_nulls,
+        offset=offset,
+        default=projection.column(f"CAST({default} AS {type_})") if default is not None else None,
+    )
+    return Prepared(call, type_)
+
+
+def _accumulated(
+    argument: physical.Argument, type_: str, output: str, condition: str | None, projection: Projection
+) -> Prepared:
+    """acc_sum, acc_avg, acc_min, acc_max and acc_count (x [, begin, reset])."""
+    function = argument.function.removeprefix("acc_")
+    to = argument_cast(function, type_)
+    x = projection.column(f"CAST({argument.args[0]} AS {to})" if to else f"({argument.args[0]})")
+    found = accumulator(function, [to or type_])
+    if found is None:
+        raise PanesError("not-executable", f"{argument.text} has no accumulator yet")
+    begin, reset = (*(projection.column(f"({one})") for one in argument.args[1:]), None, None)[:2]
+    call = StatefulCall(argument.function, (x,), output, condition, begin=begin, reset=reset, accumulator=found)
+    return Prepared(call, found.value_type, found.finish)
