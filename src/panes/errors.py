@@ -41,6 +41,8 @@ CODES: dict[str, str] = {
     "not-executable": "a query that compiles but whose operator this version cannot run yet",
     "state-mismatch": "a checkpoint that belongs to another query or other settings",
     "stream-ended": "a checkpoint that was flushed and sealed",
+    "function-failed": "a stateful function of your own raised an error, or returned what is not of its type",
+    "inconsistent-change": "a change of a key that is not there, or an insert of one that is",
 }
 
 

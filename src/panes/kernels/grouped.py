@@ -23,13 +23,25 @@ class Fold:
     condition: str | None
     state: str
 
+    @property
+    def small(self) -> bool:
+        """Whether a state has the same size however many rows are folded, and rows can be folded in any order."""
+        return "list(" not in self.accumulator.fold and "ORDER BY" not in self.accumulator.fold
+
     def fold_sql(self, order: str) -> str:
+        return self._folding(order, "")
+
+    def over_sql(self, order: str, window: str) -> str:
+        """As a window function: at each row, the fold of the rows in its frame."""
+        return self._folding(order, f" OVER {window}")
+
+    def _folding(self, order: str, over: str) -> str:
         names = dict(zip(ARGUMENTS, (quoted(arg) for arg in self.args), strict=False))
         counts = self.accumulator.counts
         conditions = [Template(counts).substitute(names)] if counts else []
         conditions += [f"coalesce({quoted(self.condition)}, false)"] if self.condition else []
         where = f"FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
-        return f"{Template(self.accumulator.fold).substitute(names, o=order, w=where)} AS {quoted(self.state)}"
+        return f"{Template(self.accumulator.fold).substitute(names, o=order, w=where + over)} AS {quoted(self.state)}"
 
     def merge_sql(self) -> str:
         column = quoted(self.state)
@@ -54,9 +66,15 @@ class Grouping:
 
     def fold(self, rows: pa.Table) -> pa.Table:
         """One row per group, with the number of its rows."""
-        order = "{" + ", ".join(f"'{i}': {quoted(name)}" for i, name in enumerate(self.order)) + "}"
-        parts = [fold.fold_sql(order) for fold in self.folds]
+        parts = [fold.fold_sql(self._place) for fold in self.folds]
         return query(self._compacted(self._select([*parts, f"count(*) AS {COUNT}"], "rows")), rows=rows)
+
+    def slide(self, rows: pa.Table, frame: str, chosen: str) -> pa.Table:
+        """At each row where `chosen` is true, the fold of the rows in its frame; `by` tells which row it is."""
+        parts = [fold.over_sql(self._place, "frame") for fold in self.folds]
+        names = [*(quoted(name) for name in self.by), *parts, quoted(chosen)]
+        sql = f"SELECT {', '.join(names)} FROM rows WINDOW frame AS ({frame})"
+        return query(f"SELECT * EXCLUDE ({quoted(chosen)}) FROM ({sql}) WHERE {quoted(chosen)}", rows=rows)
 
     def merge(self, tables: Sequence[pa.Table]) -> pa.Table:
         """Groups of several tables, those with equal keys made one."""
@@ -67,9 +85,15 @@ class Grouping:
         return query(self._compacted(sql), parts=pa.concat_tables(tables, promote_options="permissive"))
 
     def evaluate(self, groups: pa.Table) -> pa.Table:
-        """The values of all groups."""
+        """The values of all groups: most accumulators are their value."""
+        if all(fold.accumulator.evaluate == "$s" for fold in self.folds):
+            return groups.select([*self.by, *(fold.state for fold in self.folds)])
         names = [quoted(name) for name in self.by]
         return query(f"SELECT {', '.join([*names, *(f.evaluate_sql() for f in self.folds)])} FROM parts", parts=groups)
+
+    @property
+    def _place(self) -> str:
+        return "{" + ", ".join(f"'{i}': {quoted(name)}" for i, name in enumerate(self.order)) + "}"
 
     def _select(self, parts: Sequence[str], source: str) -> str:
         names = [quoted(name) for name in self.by]
