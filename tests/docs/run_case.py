@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -14,6 +15,7 @@ from panes.testing import Stream, replay
 
 from .page_runner import Batches, Input
 
+CREATED = re.compile(r"CREATE\s+STREAM\s+(?P<name>\w+)", re.IGNORECASE)
 NUMBERS = {"int": int, "bigint": int, "smallint": int, "tinyint": int, "double": float, "float": float}
 
 
@@ -24,6 +26,9 @@ def run_case(sql: str, inputs: Mapping[str, Input]) -> Batches:
 
     def declare(engine: Engine) -> None:
         for statement in before:
+            created = CREATED.match(statement)
+            if created is not None and created["name"] in inputs:
+                continue  # replay has it
             list(steps(statement, engine.catalog, engine.functions))
 
     out = replay(last, setup=declare, **{name: _stream(given) for name, given in inputs.items()})
@@ -39,7 +44,9 @@ def _stream(given: Input) -> Stream:
         for batch in given.batches
     ]
     watermark = f"{declared.delay // 1000} milliseconds" if declared.delay is not None else None
-    return Stream(schema, batches, declared.time, watermark, declared.key)
+    ttl = f"{declared.state_ttl // 1000} milliseconds" if declared.state_ttl is not None else None
+    options = {"changelog": declared.changelog, "sequence": declared.sequence, "state_ttl": ttl}
+    return Stream(schema, batches, declared.time, watermark, declared.key, **options)
 
 
 def _value(cell: str | None, type_: str | None) -> object:

@@ -95,7 +95,9 @@ class Carry:
         if not self.by:
             return left if (kind == "SEMI") == bool(right.num_rows) else left.slice(0, 0)
         same = " AND ".join(f"l.{quoted(name)} IS NOT DISTINCT FROM r.{quoted(name)}" for name in self.by)
-        return query(f"SELECT l.* FROM left_side l {kind} JOIN right_side r ON {same}", left_side=left, right_side=right)
+        return query(
+            f"SELECT l.* FROM left_side l {kind} JOIN right_side r ON {same}", left_side=left, right_side=right
+        )
 
 
 def _alive(rows: pa.Table) -> pa.Table:

@@ -53,12 +53,15 @@ class Lowering:
     functions: Functions
     emit: EmitDecision
     state_ttl: int | None
+    on_inconsistency: str
     keeps_state: bool
 
 
 def lower(plan: logical.DataSink, functions: Functions) -> DataSink:
     """The physical plan of a statement, its EMIT and its state checked."""
-    lowering = Lowering(functions, decide(plan, plan.emit), _state_ttl(plan), bool(features(plan)))
+    lowering = Lowering(
+        functions, decide(plan, plan.emit), _state_ttl(plan), _on_inconsistency(plan), bool(features(plan))
+    )
     done = _lower(plan.input, lowering)
     known = traits(plan)
     columns = tuple(column.name for column in known.columns or ())
@@ -70,6 +73,12 @@ def _state_ttl(plan: logical.Plan) -> int | None:
     if isinstance(plan, logical.DataSource):
         return plan.stream.state_ttl
     return next((ttl for child in logical.children(plan) if (ttl := _state_ttl(child)) is not None), None)
+
+
+def _on_inconsistency(plan: logical.Plan) -> str:
+    if isinstance(plan, logical.DataSource):
+        return plan.stream.on_inconsistency
+    return next((_on_inconsistency(child) for child in logical.children(plan)), "fail")
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,8 @@ def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
     """A source, with its clock where something above keeps state by it."""
     stream = plan.stream
     source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog)
-    clocked = lowering.keeps_state and stream.streaming and not stream.changelog
+    has_clock = stream.streaming or stream.state_ttl is not None  # a batch forgets as a stream does
+    clocked = lowering.keeps_state and has_clock and not stream.changelog
     if (
         clocked
         and stream.time is not None
@@ -155,6 +165,7 @@ def _placement(
         key=inner.key,
         state_ttl=lowering.state_ttl,
         sequence=inner.sequence,
+        on_inconsistency=lowering.on_inconsistency if below.changelog else "fail",
     )
 
 
@@ -292,6 +303,7 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
         (plan.top_n.rank, plan.top_n.limit) if plan.top_n is not None else None,
         not changes and not closes and any(waits_for_rows(one.call) for one in plan.calls),
         not changes and closes,
+        below.changelog,
     )
     return Lowered(operator, changes, True)
 

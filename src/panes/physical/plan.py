@@ -49,6 +49,7 @@ class Placement:
     key: tuple[str, ...]
     state_ttl: int | None = None
     sequence: str | None = None
+    on_inconsistency: str = "fail"
 
     @property
     def one_shard(self) -> bool:
@@ -200,7 +201,10 @@ class Window:
 
 @dataclass(frozen=True)
 class OverWindow:
-    """`waits_for_rows`: some result needs later rows, which the watermark cannot replace."""
+    """`waits_for_rows`: some result needs later rows, which the watermark cannot replace.
+
+    `reads_changes`: its input is a changelog.
+    """
 
     input: Plan
     placement: Placement
@@ -209,6 +213,7 @@ class OverWindow:
     top_n: tuple[str, int] | None
     waits_for_rows: bool
     closes_with_window: bool
+    reads_changes: bool = False
 
 
 @dataclass(frozen=True)

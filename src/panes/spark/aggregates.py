@@ -97,6 +97,11 @@ def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
     return Prepared(tuple(cast), tuple(types))
 
 
+def accumulated(argument: physical.Argument, given: Prepared) -> Accumulator:
+    """The accumulator of an aggregate by itself."""
+    return _found(argument.function, argument, given)
+
+
 def _found(function: str, argument: physical.Argument, given: Prepared) -> Accumulator:
     found = accumulator(function, given.types, argument.distinct, argument.ignore_nulls, given.constant)
     if found is None:

@@ -11,9 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from panes.functions import Functions
 from panes.kernels.changes import CHANGE
 from panes.physical import plan as physical
-from panes.spark.expressions import not_executable, quoted, shifted, type_of
+from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
+from panes.spark.over import over
 from panes.spark.pack import CONTROL, KEEP, NOW, WATERMARK
+from panes.spark.projection import HIDDEN
 from panes.spark.settle import PASS, settle
 from panes.spark.stateful import stateful
 from panes.spark.windows import window
@@ -37,8 +39,8 @@ class Builder:
                 return settle(self.build(input_))
             case physical.DataSink(input=input_):
                 return self.build(input_)
-            case physical.DataSource(changelog=True):
-                raise not_executable("queries over changelogs")
+            case physical.DataSource(stream=stream, columns=columns, changelog=True):
+                return self.sources[stream.lower()].select(*(quoted(name) for name in columns), CHANGE)
             case physical.DataSource(stream=stream, columns=columns):
                 return self.sources[stream.lower()].select(*(quoted(name) for name in columns))
             case physical.SparkQuery(sql=sql, inputs=inputs):
@@ -56,7 +58,7 @@ class Builder:
             case physical.StatefulFunction():
                 return stateful(plan, self.before(plan.input), self, feeds_another=False)
             case physical.OverWindow():
-                raise not_executable("OVER windows")
+                return over(plan, self.before(plan.input), self, feeds_another=False)
             case physical.Filter(input=input_, predicates=predicates):
                 below = self.build(input_)
                 passed = [PASS] if PASS in below.columns else []
@@ -75,6 +77,8 @@ class Builder:
         match plan:
             case physical.Window():
                 return _marked(window(plan, self.before(plan.input), self, feeds_another=True))
+            case physical.OverWindow():
+                return _marked(over(plan, self.before(plan.input), self, feeds_another=True))
             case physical.StatefulFunction():
                 return _marked(stateful(plan, self.before(plan.input), self, feeds_another=True))
             case physical.DataSource(streaming=True):
@@ -83,15 +87,15 @@ class Builder:
                 rows = self.before(input_)
                 zoned = type_of(quoted(time), rows) != "timestamp_ntz"
                 return rows.selectExpr("*", f"{shifted(quoted(time), delay, zoned)} AS {WATERMARK}")
-            case physical.Filter(input=input_, predicates=predicates, changelog=False):
+            case physical.Filter(input=input_, predicates=predicates):
                 below = self.before(input_)
                 kept = [KEEP] if KEEP in below.columns else []
                 condition = " AND ".join([*kept, *(f"({guarded(predicate, below)})" for predicate in predicates)])
                 others = [quoted(name) for name in below.columns if name != KEEP]
                 return below.selectExpr(*others, f"coalesce({condition}, false) AS {KEEP}")
-            case physical.Project(input=input_, fields=fields, changelog=False):
+            case physical.Project(input=input_, fields=fields):
                 below = self.before(input_)
-                carried = [name for name in (KEEP, WATERMARK, CONTROL, NOW) if name in below.columns]
+                carried = [name for name in below.columns if name in HIDDEN]
                 outputs = [f"{guarded(one.sql, below)} AS {quoted(one.name)}" for one in fields]
                 return below.selectExpr(*outputs, *carried)
             case _:
@@ -100,7 +104,7 @@ class Builder:
     def _source(self, plan: physical.DataSource) -> DataFrame:
         """A stream's rows, and beside them the end of the input and heartbeats."""
         source = self.sources[plan.stream.lower()]
-        names = [quoted(name) for name in plan.columns]
+        names = [*(quoted(name) for name in plan.columns), *([CHANGE] if plan.changelog else [])]
         scripted = [name for name in (NOW, CONTROL) if name in source.columns]
         others = [self.control.selectExpr(f"true AS {CONTROL}")] if self.control is not None else []
         every = self.heartbeats.get(plan.stream.lower())

@@ -12,11 +12,9 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from panes.kernels.kernel import Clock, Kernel, State
 from panes.spark.blob import concat, to_bytes
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
-from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS, ShardProcessor
+from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SHIFT_MS, SUMS, ShardProcessor
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
-
-GAUGES = ("groups", "state_bytes")
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,13 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
     pack = Pack(operator.kernel, shards)
     if not rows.isStreaming:
-        done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(whole(operator.kernel), OUTPUT)
+        final = last_watermark(rows) if WATERMARK in rows.columns else None
+        done = (
+            rows.drop(WATERMARK)
+            .mapInArrow(pack, PACKED)
+            .groupBy("shard")
+            .applyInArrow(whole(operator.kernel, final), OUTPUT)
+        )
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
@@ -56,12 +60,18 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
     return observed.mapInArrow(unpack, schema)
 
 
-def whole(kernel: Kernel) -> Callable[[pa.Table], pa.Table]:
-    """The operator over a batch: all rows of a shard at once, then the flush."""
+def last_watermark(rows: DataFrame) -> int | None:
+    """Where a stream of these rows would have its watermark in the end, in microseconds."""
+    found = rows.selectExpr(f"max(unix_micros(CAST({WATERMARK} AS TIMESTAMP))) AS w").collect()[0]["w"]
+    return None if found is None else found // 1000 * 1000 - SHIFT_MS * 1000
+
+
+def whole(kernel: Kernel, final: int | None) -> Callable[[pa.Table], pa.Table]:
+    """The operator over a batch: all rows of a shard at once, then the flush; `final` is the watermark in the end."""
 
     def run_shard(packed: pa.Table) -> pa.Table:
         batch = concat([blob for blob in packed["blob"].to_pylist() if blob is not None])
-        rows = kernel.step(State(), batch, Clock(None, flush=True)).rows
+        rows = kernel.step(State(), batch, Clock(final, flush=True)).rows
         blob = to_bytes(rows) if rows is not None and rows.num_rows else None
         zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
         flush, at = pa.array([True]), pa.array([NEVER_LATE], pa.timestamp("us", "UTC"))

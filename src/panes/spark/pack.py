@@ -15,6 +15,7 @@ from panes.spark.blob import to_bytes
 
 # Columns of the pre-projection. CONTROL is true for the end of the input, NULL for a heartbeat, false for a row.
 TIME, KEEP, SHARD, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_shard", "panes_watermark", "panes_control"
+IDENTITY = ("panes_id_batch", "panes_id_place")  # of a row of a changelog that has no key: when its row came
 NOW = "panes_now"  # in arrival mode the row's time, where it is not the current micro-batch's
 # Columns that pack adds: a row's micro-batch and its place in the source.
 BATCH, PLACE = "panes_batch", "panes_place"
@@ -84,10 +85,33 @@ def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
             gathered.append(batch)
             rows += batch.num_rows
         if rows >= MOST_ROWS:
-            yield pa.Table.from_batches(gathered)
+            yield _in_utc(pa.Table.from_batches(gathered))
             gathered, rows = [], 0
     if gathered:
-        yield pa.Table.from_batches(gathered)
+        yield _in_utc(pa.Table.from_batches(gathered))
+
+
+def _in_utc(table: pa.Table) -> pa.Table:
+    """The same moments: Spark writes the session's time zone into the types of its times, DuckDB writes UTC."""
+    schema = pa.schema([field.with_type(utc(field.type)) for field in table.schema])
+    return table if schema == table.schema else table.cast(schema)
+
+
+def utc(type_: pa.DataType) -> pa.DataType:
+    """The type with UTC for every time zone in it.
+
+    >>> utc(pa.list_(pa.timestamp("us", "Asia/Tokyo")))
+    ListType(list<item: timestamp[us, tz=UTC]>)
+    """
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, "UTC")
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(utc(field.type)) for field in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(utc(type_.key_type), type_.item_field.with_type(utc(type_.item_type)))
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(utc(type_.value_type)))
+    return type_
 
 
 def _packed(rows: list[tuple[int, int, int, bool, bytes | None]]) -> pa.RecordBatch:

@@ -122,6 +122,9 @@ class ShardProcessor(StatefulProcessor):
 
     def _step(self, batch: pa.Table | None, clock: Clock, counted: dict[str, int]) -> Iterator[Row]:
         old = self._read()
+        if old.sealed:
+            refuse_rows(batch)
+            return
         self.blocks = {"blocks_read": 0, "cache_hits": 0}
         began = time.perf_counter()
         step = self.kernel.step(self._state(old), batch, clock)
@@ -139,8 +142,6 @@ class ShardProcessor(StatefulProcessor):
             return Directory(self.fingerprint)
         directory = Directory.decode(bytes(found[0]))
         check_fingerprint(directory.fingerprint, self.fingerprint)
-        if directory.sealed:
-            raise PanesError("stream-ended", "this checkpoint was flushed: its stream has ended")
         return directory
 
     def _state(self, directory: Directory) -> State:
@@ -182,6 +183,12 @@ class ShardProcessor(StatefulProcessor):
             self.handle.deleteTimer(timer)
         if wanted is not None:
             self.handle.registerTimer(wanted)
+
+
+def refuse_rows(batch: pa.Table | None) -> None:
+    """After the end of the input there are micro-batches, but no rows."""
+    if batch is not None and batch.num_rows:
+        raise PanesError("stream-ended", "this checkpoint was flushed: its stream has ended")
 
 
 def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
 
+from panes.kernels.changes import CHANGE
 from panes.physical import plan as physical
 from panes.spark.expressions import known_type, quoted, shifted, type_of
-from panes.spark.pack import CONTROL, KEEP, NOW, SHARD, TIME, WATERMARK
+from panes.spark.pack import CONTROL, IDENTITY, KEEP, NOW, SHARD, TIME, WATERMARK
+
+HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, *IDENTITY))
 
 
 class Projection:
@@ -31,6 +34,10 @@ class Projection:
             one = f"WHEN isnan({sql}) THEN CAST('NaN' AS {type_}) WHEN {sql} = 0 THEN CAST(0 AS {type_})"
             return self._typed(self.column(f"(CASE {one} ELSE {sql} END)"), type_)
         return self._typed(self.column(f"({sql})"), type_)
+
+    def sort_key(self, sql: str) -> str:
+        """The name of an ORDER BY expression."""
+        return self._typed(self.column(f"({sql})"), known_type(sql, self.below))
 
     def keys(self, texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.key(sql) for sql in texts)
@@ -56,7 +63,7 @@ class Projection:
 
     def own(self) -> list[str]:
         """The columns of the rows below that are the query's."""
-        return [name for name in self.below.columns if name not in (KEEP, CONTROL, WATERMARK, NOW)]
+        return [name for name in self.below.columns if name not in HIDDEN]
 
     def rows(self, placement: physical.Placement, by: Iterable[str], shards: int, clocked: bool) -> DataFrame:
         """The kernel's rows, with their time and their shard; `clocked` if a clock is there already."""
@@ -66,7 +73,7 @@ class Projection:
         columns = [f"{text} AS {name}" for name, text in sql.items()]
         columns += [f"{self.time(placement)} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
         columns += [name for name in (KEEP, CONTROL) if name in self.below.columns]
-        if self.below.isStreaming and not clocked:
+        if not clocked and (self.below.isStreaming or placement.state_ttl is not None):
             clocked_by = f"{shifted(self.now)} AS {WATERMARK}"
             columns.append(WATERMARK if WATERMARK in self.below.columns else clocked_by)
         return self.below.selectExpr(*columns)

@@ -12,13 +12,14 @@ from pyspark.sql import DataFrame
 from panes.kernels.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
 from panes.kernels.duck import query, quoted
 from panes.spark.expressions import quoted as spark_quoted
+from panes.spark.pack import IDENTITY
 
 PASS = "panes_pass"
 
 
 def settle(changes: DataFrame) -> DataFrame:
     """The changelog that a user sees: `_change_type` first, no pair with equal sides."""
-    names = [name for name in changes.columns if name not in (CHANGE, PASS)]
+    names = [name for name in changes.columns if name not in (CHANGE, PASS, *IDENTITY)]
     selected = changes.selectExpr(
         f"{CHANGE} AS {CHANGE}",
         *(f"{spark_quoted(name)} AS c{i}" for i, name in enumerate(names)),

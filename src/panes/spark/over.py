@@ -1,0 +1,193 @@
+"""OVER windows on Spark: every row goes through the kernel and comes back with a column for each call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import Template
+from typing import TYPE_CHECKING, Literal, cast
+
+from pyspark.sql import DataFrame
+
+from panes.kernels.changes import CHANGE, INSERT
+from panes.kernels.kernel import Kernel
+from panes.kernels.over_changes import OverChanges
+from panes.kernels.over_close import OverOnClose
+from panes.kernels.over_complete import OverOnComplete
+from panes.kernels.over_values import Bound, Edge, Frame, OrderKey, OverCall
+from panes.kernels.release import Release
+from panes.physical import plan as physical
+from panes.spark.aggregates import accumulated, prepared
+from panes.spark.chain import operate, release, stream_order
+from panes.spark.expressions import known_type, quoted, type_of
+from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE
+from panes.spark.projection import Projection
+
+if TYPE_CHECKING:
+    from panes.spark.build import Builder
+
+PICKS = {"first": "first_value", "any_value": "first_value", "last": "last_value", "last_row": "last_value"}
+INTEGERS = ("row_number", "rank", "dense_rank", "ntile")
+DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A call for the kernel, the Spark type of its value, and what Spark makes of that (`$v`)."""
+
+    call: OverCall
+    type: str
+    finish: str = "$v"
+
+
+def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
+    """The rows below with the values of the calls; for changes, a changelog of them."""
+    projection = Projection(below)
+    partition = projection.keys(plan.placement.partition_by)
+    own = {name: projection.row_column(name) for name in projection.own()}
+    order_by = tuple(OrderKey(projection.sort_key(one.sql), one.descending, one.nulls_first) for one in plan.order_by)
+    calls = [_prepared(one, f"v{i}", plan, projection) for i, one in enumerate(plan.calls)]
+    kernel = _kernel(plan, projection, partition, order_by, calls, tuple(own.values()))
+    outputs = [(name, projection.type(name)) for name in own.values()]
+    outputs += [(one.call.output, one.type) for one in calls]
+    from_kernel = isinstance(kernel, OverChanges)
+    outputs += [(CHANGE, "string"), *((name, "bigint") for name in _identity(plan))] if from_kernel else []
+    done = operate(plan, kernel, projection, partition, outputs, builder, feeds_another)
+    post = [f"{column} AS {quoted(name)}" for name, column in own.items()]
+    for call, one in zip(plan.calls, calls, strict=True):
+        post.append(f"{Template(one.finish).substitute(v=one.call.output)} AS {quoted(call.argument.output)}")
+    post += [f"{name} AS {hidden}" for name, hidden in zip(_identity(plan), IDENTITY, strict=False) if from_kernel]
+    if plan.placement.emit == physical.EmitMode.CHANGES:
+        post.append(CHANGE if from_kernel else f"'{INSERT}' AS {CHANGE}")
+    return done.selectExpr(*dict.fromkeys(post), *([CONTROL] if CONTROL in done.columns else []))
+
+
+def _identity(plan: physical.OverWindow) -> tuple[str, ...]:
+    """Rows that are not a changelog's are known by when they came."""
+    return () if plan.reads_changes and plan.placement.key else (BATCH, PLACE)
+
+
+def _kernel(
+    plan: physical.OverWindow,
+    projection: Projection,
+    partition: tuple[str, ...],
+    order_by: tuple[OrderKey, ...],
+    calls: list[Prepared],
+    values: tuple[str, ...],
+) -> Kernel:
+    placement = plan.placement
+    names = {call.argument.output: one.call.output for call, one in zip(plan.calls, calls, strict=True)}
+    top_n = (names[plan.top_n[0]], plan.top_n[1]) if plan.top_n is not None else None
+    own_calls = tuple(one.call for one in calls)
+    tie_break = projection.order(placement.key)
+    batch = placement.mode == physical.Mode.BATCH
+    if plan.reads_changes or (placement.emit == physical.EmitMode.CHANGES and not batch):
+        return _changes(plan, projection, partition, order_by, own_calls, values, top_n)
+    order = stream_order(placement, tie_break)
+    if plan.closes_with_window and not batch:
+        assert placement.time is not None
+        closes = Release(projection.column(quoted(placement.time)), order, True, late=False)
+        return OverOnComplete(partition, order_by, own_calls, closes, top_n)
+    if batch:
+        everything = Release(release(placement, tie_break).time, order, True, late=False)
+        return OverOnComplete(partition, order_by, own_calls, everything, top_n)
+    return OverOnClose(partition, order_by, own_calls, release(placement, tie_break), top_n, placement.state_ttl)
+
+
+def _changes(
+    plan: physical.OverWindow,
+    projection: Projection,
+    partition: tuple[str, ...],
+    order_by: tuple[OrderKey, ...],
+    calls: tuple[OverCall, ...],
+    values: tuple[str, ...],
+    top_n: tuple[str, int] | None,
+) -> OverChanges:
+    placement = plan.placement
+    tie_break = projection.order(placement.key)
+    given = IDENTITY[0] in projection.below.columns  # by an OVER below, which knew its rows by when they came
+    if given:
+        key = tuple(projection.column(name) for name in IDENTITY)
+    else:
+        key = tie_break if plan.reads_changes else (BATCH, PLACE)
+    sequence = projection.column(quoted(placement.sequence)) if placement.sequence is not None else None
+    return OverChanges(
+        partition,
+        order_by,
+        key,
+        tie_break=tuple(dict.fromkeys((*tie_break, *key))),
+        calls=calls,
+        values=tuple(dict.fromkeys((*values, *_identity(plan)))),
+        change_type=projection.column(CHANGE) if plan.reads_changes else None,
+        arrival=(BATCH, PLACE),
+        sequence=BATCH if sequence is None and not isinstance(plan.input, physical.DataSource) and given else sequence,
+        on_inconsistency=cast(Literal["fail", "skip"], placement.on_inconsistency),
+        top_n=top_n,
+    )
+
+
+def _prepared(one: physical.OverCall, output: str, plan: physical.OverWindow, projection: Projection) -> Prepared:
+    argument = one.argument
+    function = argument.function
+    condition = projection.condition(argument.condition)
+    if function in INTEGERS:
+        offset = int(argument.args[0]) if function == "ntile" else 1
+        return Prepared(OverCall(function, (), output, offset=offset), "int")
+    if function in ("percent_rank", "cume_dist"):
+        return Prepared(OverCall(function, (), output), "double")
+    frame = _frame(one.frame, plan, projection)
+    if function in ("lag", "lead", "nth_value") or (function in PICKS and condition is None and not argument.distinct):
+        return _picked(argument, output, frame, projection)
+    given = prepared(argument, projection.below)
+    found = accumulated(argument, given)
+    args = tuple(projection.column(sql) for sql in given.args)
+    call = OverCall(function, args, output, frame, condition=condition, accumulator=found)
+    return Prepared(call, found.value_type, found.finish)
+
+
+def _picked(argument: physical.Argument, output: str, frame: Frame, projection: Projection) -> Prepared:
+    """A call that gives the value of one row."""
+    type_ = known_type(argument.args[0], projection.below)
+    call = OverCall(
+        PICKS.get(argument.function, argument.function),
+        (projection.column(f"({argument.args[0]})"),),
+        output,
+        None if argument.function in ("lag", "lead") else frame,
+        ignore_nulls=argument.ignore_nulls,
+        offset=int(argument.args[1]) if len(argument.args) > 1 and argument.function not in PICKS else 1,
+        default=projection.column(f"CAST({argument.args[2]} AS {type_})") if len(argument.args) > 2 else None,
+    )
+    return Prepared(call, type_)
+
+
+def _frame(frame: physical.Frame | None, plan: physical.OverWindow, projection: Projection) -> Frame:
+    """The frame of a call; left out, it is Spark's: up to the row's peers, without ORDER BY the whole partition."""
+    if frame is None:
+        if not plan.order_by:
+            return Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
+        return Frame("RANGE", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+    return Frame(
+        frame.unit, _bound(frame.start, frame.unit, plan, projection), _bound(frame.end, frame.unit, plan, projection)
+    )
+
+
+def _bound(bound: physical.Bound, unit: str, plan: physical.OverWindow, projection: Projection) -> Bound:
+    edge = Edge[bound.kind]
+    if bound.offset is None:
+        return Bound(edge)
+    if unit == "ROWS":
+        return Bound(edge, int(bound.offset))
+    key = plan.order_by[0]
+    type_ = type_of(key.sql, projection.below)
+    minus = (edge is Edge.PRECEDING) != key.descending
+    value = f"CAST(({key.sql}) {'-' if minus else '+'} ({bound.offset}) AS {type_})"
+    return Bound(edge, column=projection.column(value), span=_span(bound.offset, type_, projection.below))
+
+
+def _span(offset: str, type_: str, below: DataFrame) -> int:
+    """The most microseconds that an interval can be: months differ in length, and days where clocks are changed."""
+    if not type_.startswith("timestamp"):
+        return 0
+    start = "TIMESTAMP'2000-07-01 00:00:00'"
+    row = below.sparkSession.sql(f"SELECT unix_micros({start} + {offset}) - unix_micros({start}) AS span").collect()[0]
+    span = int(row["span"])
+    return span if span < DAY else span * 9 // 8 + DAY
