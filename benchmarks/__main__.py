@@ -18,6 +18,7 @@ BENCHMARKS = {
     "compile": "benchmarks.compile_time",
     "accumulators": "benchmarks.accumulators",
     "empty": "benchmarks.empty",
+    "stateful": "benchmarks.stateful",
     "windows": "benchmarks.windows",
 }
 RESULTS = Path("build/bench")

@@ -8,15 +8,20 @@ from panes.errors import PanesError
 
 if TYPE_CHECKING:
     from panes.engine import Engine
+    from panes.spark.progress import counters
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "PanesError", "__version__"]
+__all__ = ["Engine", "PanesError", "__version__", "counters"]
 
 
 def __getattr__(name: str) -> Any:
-    """`panes.Engine` is imported when first used, so that `import panes` needs no Spark."""
+    """`panes.Engine` and `panes.counters` are imported when first used, so that `import panes` needs no Spark."""
     if name == "Engine":
         from panes.engine import Engine
 
         return Engine
+    if name == "counters":
+        from panes.spark.progress import counters
+
+        return counters
     raise AttributeError(f"module 'panes' has no attribute {name!r}")

@@ -92,11 +92,17 @@ def test_a_row_belongs_into_the_last_block_that_begins_before_it():
 
 
 def test_neighbours_end_with_the_partition():
+    blocks, none = directory(LONG, 4), keys()
+    assert blocks.around({1}, 1, 0, none) == {0, 1}
+    assert blocks.around({1}, 0, 5, none) == {1, 2}
+    assert blocks.around({3}, 9, 5, none) == {3, 4, 5}
+    assert blocks.around({4}, 0, 0, none) == {4}
+
+
+def test_neighbours_do_not_count_rows_that_go():
     blocks = directory(LONG, 4)
-    assert blocks.around({1}, 1, 0) == {0, 1}
-    assert blocks.around({1}, 0, 5) == {1, 2}
-    assert blocks.around({3}, 9, 5) == {3, 4, 5}
-    assert blocks.around({4}, 0, 0) == {4}
+    assert blocks.around({5}, 4, 0, keys()) == {4, 5}
+    assert blocks.around({5}, 4, 0, keys(("b", 6, 0))) == {3, 4, 5}
 
 
 def test_after_rows_is_only_their_partition():

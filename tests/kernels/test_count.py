@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -145,3 +146,36 @@ def test_with_every_the_last_rows_come_again():
     ]
     values = sorted(values for *_, values in run(kernel(3, 2, ()), ticks).rows)
     assert values == [(2, 3, 4), (4, 5, 6), (5, 6, 7)]
+
+
+def lives(rows: list[Arrived], ttl: int) -> Iterator[list[Arrived]]:
+    """Rows of a partition up to each pause that is longer than the ttl."""
+    life: list[Arrived] = []
+    for one in rows:
+        if life and one.row.time - life[-1].row.time > ttl:
+            yield life
+            life = []
+        life.append(one)
+    yield life
+
+
+@settings(max_examples=100)
+@given(punctual(), COUNTS, EVERY, CUTS, RESTARTS, IDLE, st.integers(1, 8))
+def test_a_forgotten_partition_counts_from_one_again(stream, count, every, cuts, restarts, idle, ttl):
+    rows, delay = stream
+    forgetful = replace(kernel(count, every), ttl=ttl * MS)
+    ticks = script(cut(rows, cuts), delay, idle)
+    done = run(forgetful, ticks, restarts)
+    parts: dict[Any, list[Arrived]] = defaultdict(list)
+    for tick in ticks:
+        for one in tick.rows or []:
+            parts[one.row.key].append(one)
+    last_mark = max((tick.watermark for tick in ticks if tick.watermark is not None), default=-(10**15))
+    expected: Counter[Any] = Counter()
+    for name, own in parts.items():
+        own.sort(key=lambda one: one.order)
+        for life in lives(own, ttl * MS):
+            goes_on = life[-1] is own[-1] and life[-1].row.time + ttl * MS >= last_mark
+            for window in windows(life, count, every, goes_on):
+                expected[*aggregated(window), name] += 1
+    assert done.rows == expected

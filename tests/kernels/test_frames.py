@@ -70,13 +70,20 @@ def test_frames_apart_from_their_row(first, last, expected):
 )
 def test_rows_reach(first, last, expected):
     """A change at 4 of 9 rows."""
-    assert pairs(rows_reach(np.array([4]), whole(9, 1), first, last)) == [expected]
+    assert pairs(rows_reach(np.array([4]), np.array([False]), whole(9, 1), first, last)) == [expected]
 
 
-@pytest.mark.parametrize(("place", "expected"), [(0, (0, 3)), (8, (6, 9)), (9, (7, 9))])
-def test_reach_stays_in_the_partition(place, expected):
-    """Place 9 of 9 rows is the gap that the last row left."""
-    assert pairs(rows_reach(np.array([place]), whole(9, 1), -2, 2)) == [expected]
+@pytest.mark.parametrize(
+    ("first", "last", "expected"), [(0, 2, (2, 4)), (-2, 0, (4, 6)), (None, 0, (4, 9)), (0, None, (0, 4))]
+)
+def test_reach_of_a_gap(first, last, expected):
+    """The row that is now at 4 of 9 was behind the one that went."""
+    assert pairs(rows_reach(np.array([4]), np.array([True]), whole(9, 1), first, last)) == [expected]
+
+
+@pytest.mark.parametrize(("place", "gap", "expected"), [(0, False, (0, 3)), (8, False, (6, 9)), (9, True, (7, 9))])
+def test_reach_stays_in_the_partition(place, gap, expected):
+    assert pairs(rows_reach(np.array([place]), np.array([gap]), whole(9, 1), -2, 2)) == [expected]
 
 
 OFFSETS = st.none() | st.integers(-3, 3)
@@ -92,7 +99,8 @@ def test_rows_that_are_not_reached_have_the_frame_they_had(flags, first, last):
     new = [at for at, flag in enumerate(flags) if flag != "g"]
     before = np.concatenate([[0], np.cumsum([flag != "g" for flag in flags])]).astype(np.int64)
     changed = np.array([at for at, flag in enumerate(flags) if flag in "cg"], np.int64)
-    reach = rows_reach(before[changed], whole(len(new), len(changed)), first, last)
+    gaps = np.array([flags[at] == "g" for at in changed], np.bool_)
+    reach = rows_reach(before[changed], gaps, whole(len(new), len(changed)), first, last)
     reached = covered(reach, len(new))
 
     def frame(rows: list[int], at: int) -> list[int]:

@@ -356,7 +356,7 @@ SOME = PLAIN + [one for one in CASES if one.sql.startswith("sum(x) OVER")]
 
 @pytest.mark.parametrize("one", SOME, ids=lambda one: one.sql)
 def test_each_function_and_each_frame(one):
-    check_alone(one, range(1))
+    check_alone(one, (4, 34))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from panes.kernels.duck import query, quoted
 from panes.kernels.grouped import Fold, Grouping
@@ -17,6 +18,7 @@ from panes.kernels.kernel import Clock, State, Step, new_chunk
 from panes.kernels.release import WAITING, Release
 
 INDEX, STOP, SEEN = "row_index", "window_stop", "rows_seen"
+LIFE, LAST = "partition_life", "last_time"  # a partition that was forgotten begins another life
 SEEN_ROWS, KEPT_ROWS = "seen", "kept"
 
 
@@ -24,7 +26,8 @@ SEEN_ROWS, KEPT_ROWS = "seen", "kept"
 class CountWindows:
     """The kernel of count windows. `partition` keys have a count each, `keys` group the rows inside a window.
 
-    Without `every` a window in the making is its accumulators; with it, the last n rows of each partition are kept.
+    Without `every` a window in the making is its accumulators; with it, the last n rows of each partition are kept. A
+    row more than `ttl` microseconds after the previous one of its partition counts from 1 again.
     """
 
     count: int
@@ -39,6 +42,11 @@ class CountWindows:
         """Rows keep their places: order matters."""
         return rows
 
+    @property
+    def _lives(self) -> tuple[str, ...]:
+        """What has a count: a partition, or one life of it."""
+        return self.partition if self.ttl is None else (*self.partition, LIFE)
+
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Number the released rows, and give out every window that is full."""
         waiting = [chunk for chunk in state.chunks if chunk.kind == WAITING]
@@ -47,11 +55,14 @@ class CountWindows:
         kept = _table(state, KEPT_ROWS)
         out: list[pa.Table] = []
         if rows is not None:
+            rows = rows if self.ttl is None else self._in_lives(rows, seen)
             numbered, seen = self._numbered(rows, seen)
             kept = self._folded(numbered) if kept is None else self._joined(kept, self._folded(numbered))
             stops = self._stops(numbered)
             out += self._windows(kept, stops)
             kept = self._without_done(kept, seen)
+        seen, expired = self._without_dead(seen, clock)
+        kept = self._without_done(kept, seen) if expired is not None and kept is not None and seen is not None else kept
         if clock.flush and kept is not None and seen is not None:
             out += self._windows(kept, self._last_stops(seen))
             kept, seen = None, None
@@ -59,7 +70,7 @@ class CountWindows:
         chunks = list(still_waiting)
         chunks += [new_chunk(seen, None, SEEN_ROWS)] if seen is not None and seen.num_rows else []
         chunks += [new_chunk(kept, None, KEPT_ROWS)] if kept is not None and kept.num_rows else []
-        if rows is None and not clock.flush:
+        if rows is None and expired is None and not clock.flush:
             chunks = [*still_waiting, *(chunk for chunk in state.chunks if chunk.kind != WAITING)]
         counters = {
             "late_rows": late,
@@ -67,37 +78,75 @@ class CountWindows:
             "groups": kept.num_rows if kept is not None else 0,
             "open_windows": seen.num_rows if seen is not None else 0,
             "buffered_rows": sum(chunk.rows for chunk in still_waiting),
+            "expired_rows": expired or 0,
         }
-        wake = min((chunk.low + 1 for chunk in still_waiting), default=None)
-        return Step(State(tuple(chunks), state.facts), result, counters, wake)
+        moments = [chunk.low + 1 for chunk in still_waiting]
+        if self.ttl is not None and seen is not None and seen.num_rows:
+            moments.append(int(pc.min(seen[LAST]).as_py()) + self.ttl + 1)
+        return Step(State(tuple(chunks), state.facts), result, counters, min(moments, default=None))
+
+    def _in_lives(self, rows: pa.Table, seen: pa.Table | None) -> pa.Table:
+        """Rows with the number of their partition's life, and their time."""
+        over = _partition_by(self.partition)
+        order = ", ".join(f"r.{quoted(name)}" for name in self.release.order)
+        last, life, join = "NULL", "0", ""
+        tables = {"parts": rows.append_column(LAST, rows[self.release.time].cast(pa.int64()))}
+        if seen is not None:
+            last, life = f"s.{LAST}", f"coalesce(s.{LIFE}, 0)"
+            join = f" LEFT JOIN seen s ON {_same(self.partition, 'r', 's')}"
+            tables["seen"] = seen
+        before = f"coalesce(lag(r.{LAST}) OVER ({over}ORDER BY {order}), {last})"
+        return query(
+            f"SELECT r.* EXCLUDE (life, reborn), (life + sum(reborn::INT) OVER ({over}ORDER BY {order}))::BIGINT "
+            f"AS {LIFE} FROM (SELECT r.*, {life} AS life, coalesce(r.{LAST} - {before} > {self.ttl}, false) AS reborn "
+            f"FROM parts r{join}) r",
+            **tables,
+        )
+
+    def _without_dead(self, seen: pa.Table | None, clock: Clock) -> tuple[pa.Table | None, int | None]:
+        """The counts of partitions that are not forgotten; and, if any is, how many of its rows were in no window."""
+        if self.ttl is None or seen is None or not seen.num_rows:
+            return seen, None
+        by = f"PARTITION BY {', '.join(quoted(name) for name in self.partition)}" if self.partition else ""
+        passed = "false" if clock.watermark is None else f"{LAST} + {self.ttl} < {clock.watermark}"
+        marked = query(f"SELECT *, {LIFE} < max({LIFE}) OVER ({by}) OR {passed} AS dead FROM parts", parts=seen)
+        if not pc.any(marked["dead"]).as_py():
+            return seen, None
+        step = self.every or self.count
+        emitted = f"{SEEN} // {step} * {step}"
+        since = f"{SEEN} - CASE WHEN {emitted} >= {self.count} THEN {emitted} ELSE 0 END"
+        expired = query(f"SELECT sum({since})::BIGINT AS n FROM parts WHERE dead", parts=marked)["n"][0].as_py()
+        return marked.filter(pc.invert(marked["dead"])).drop_columns(["dead"]), int(expired or 0)
 
     def _numbered(self, rows: pa.Table, seen: pa.Table | None) -> tuple[pa.Table, pa.Table]:
         """Rows with their number in the partition, from 0; and how many each partition has had."""
-        over = _partition_by(self.partition)
+        over = _partition_by(self._lives)
         order = ", ".join(f"r.{quoted(name)}" for name in self.release.order)
         before = "0"
         join = ""
         tables = {"parts": rows}
         if seen is not None:
             before = f"coalesce(s.{SEEN}, 0)"
-            join = f" LEFT JOIN seen s ON {_same(self.partition, 'r', 's')}"
+            join = f" LEFT JOIN seen s ON {_same(self._lives, 'r', 's')}"
             tables["seen"] = seen
         numbered = query(
             f"SELECT r.*, row_number() OVER ({over}ORDER BY {order}) - 1 + {before} AS {INDEX} FROM parts r{join}",
             **tables,
         )
-        names = [quoted(name) for name in self.partition]
+        names = [quoted(name) for name in self._lives]
         group = f" GROUP BY {', '.join(names)}" if names else ""
+        last = [f"max({LAST}) AS {LAST}"] if self.ttl is not None else []
         counted = query(
-            f"SELECT {', '.join([*names, f'max({INDEX}) + 1 AS {SEEN}'])} FROM parts{group}", parts=numbered
+            f"SELECT {', '.join([*names, f'max({INDEX}) + 1 AS {SEEN}', *last])} FROM parts{group}", parts=numbered
         )
         if seen is not None:
             both = pa.concat_tables([seen, counted], promote_options="permissive")
-            counted = query(f"SELECT {', '.join([*names, f'max({SEEN}) AS {SEEN}'])} FROM parts{group}", parts=both)
+            largest = [f"max({SEEN}) AS {SEEN}", *last]
+            counted = query(f"SELECT {', '.join([*names, *largest])} FROM parts{group}", parts=both)
         return numbered, counted
 
     def _grouping(self, by: Sequence[str], order: tuple[str, ...] = ()) -> Grouping:
-        return Grouping((*self.partition, *by, *self.keys), self.folds, order)
+        return Grouping((*self._lives, *by, *self.keys), self.folds, order)
 
     def _folded(self, numbered: pa.Table) -> pa.Table:
         """Accumulators per window, or the rows themselves where windows overlap."""
@@ -114,7 +163,7 @@ class CountWindows:
     def _stops(self, numbered: pa.Table) -> pa.Table:
         """The numbers at which a window of each partition ends among these rows."""
         step = self.every or self.count
-        names = ", ".join([*(quoted(name) for name in self.partition), f"{INDEX} + 1 AS {STOP}"])
+        names = ", ".join([*(quoted(name) for name in self._lives), f"{INDEX} + 1 AS {STOP}"])
         where = f"({INDEX} + 1) % {step} = 0 AND {INDEX} + 1 >= {self.count}"
         return query(f"SELECT {names} FROM parts WHERE {where}", parts=numbered)
 
@@ -122,7 +171,7 @@ class CountWindows:
         """At the end of the input: the partitions that have had rows since their last window."""
         step = self.every or self.count
         stop = SEEN if self.every is not None else f"({SEEN} // {step} + 1) * {step}"
-        names = ", ".join([*(quoted(name) for name in self.partition), f"{stop} AS {STOP}"])
+        names = ", ".join([*(quoted(name) for name in self._lives), f"{stop} AS {STOP}"])
         where = f"{SEEN} % {step} <> 0 OR {SEEN} < {self.count}"
         return query(f"SELECT {names} FROM parts WHERE {where}", parts=seen)
 
@@ -130,7 +179,7 @@ class CountWindows:
         """The windows that end at `stops`, evaluated."""
         if not stops.num_rows:
             return []
-        same = _same(self.partition, "k", "s")
+        same = _same(self._lives, "k", "s")
         if self.every is None:
             groups = query(
                 f"SELECT k.* FROM kept k JOIN stops s ON {same} AND k.{STOP} = s.{STOP}", kept=kept, stops=stops
@@ -142,11 +191,12 @@ class CountWindows:
             )
             groups = self._grouping((STOP,), self.release.order).fold(rows)
         values = self._grouping((STOP,)).evaluate(groups)
-        return [values.drop_columns([STOP])] if values.num_rows else []
+        hidden = [STOP, *([LIFE] if self.ttl is not None else [])]
+        return [values.drop_columns(hidden)] if values.num_rows else []
 
     def _without_done(self, kept: pa.Table, seen: pa.Table) -> pa.Table:
         """What a later window still needs."""
-        same = _same(self.partition, "k", "s")
+        same = _same(self._lives, "k", "s")
         needed = f"k.{STOP} > s.{SEEN}" if self.every is None else f"k.{INDEX} >= s.{SEEN} - {self.count}"
         return query(f"SELECT k.* FROM kept k JOIN seen s ON {same} AND {needed}", kept=kept, seen=seen)
 

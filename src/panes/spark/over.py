@@ -87,10 +87,21 @@ def _kernel(
         assert placement.time is not None
         closes = Release(projection.column(quoted(placement.time)), order, True, late=False)
         return OverOnComplete(partition, order_by, own_calls, closes, top_n)
-    if batch:
+    if batch and not (placement.state_ttl is not None and _could_stream(plan, projection, order_by, own_calls)):
         everything = Release(release(placement, tie_break).time, order, True, late=False)
         return OverOnComplete(partition, order_by, own_calls, everything, top_n)
     return OverOnClose(partition, order_by, own_calls, release(placement, tie_break), top_n, placement.state_ttl)
+
+
+def _could_stream(
+    plan: physical.OverWindow, projection: Projection, order_by: tuple[OrderKey, ...], calls: tuple[OverCall, ...]
+) -> bool:
+    """Whether a stream could run it too: then partitions that were quiet for long are forgotten as there."""
+    time = plan.placement.time
+    if time is None or not order_by or order_by[0].descending or order_by[0].column != projection.column(quoted(time)):
+        return False
+    whole = any(one.frame is not None and one.frame.end.edge is Edge.UNBOUNDED_FOLLOWING for one in calls)
+    return not whole and not any(one.function in ("percent_rank", "cume_dist", "ntile") for one in calls)
 
 
 def _changes(

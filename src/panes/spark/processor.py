@@ -25,7 +25,8 @@ from panes.errors import PanesError
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
 from panes.spark.blob import concat, from_bytes, to_bytes
 
-FORMAT = 1
+FORMAT = 2
+DIRECTORY = "directory"  # the key of the directory among the chunks
 SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 1 is 1970
 
 # What every progress report has, by name: sums over all shards of counters of the micro-batch and of gauges …
@@ -75,6 +76,7 @@ class Directory:
     fingerprint: dict[str, str]
     chunks: tuple[dict[str, Any], ...] = ()
     facts: dict[str, Any] | None = None
+    timer: int | None = None  # the one that is set, as Spark counts
     sealed: bool = False
 
     def encode(self) -> bytes:
@@ -99,7 +101,6 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
-        self.directory = handle.getValueState("directory", "v binary")
         self.chunks = handle.getMapState("chunks", "id string", "v binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
@@ -115,12 +116,14 @@ class ShardProcessor(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        yield from self._step(None, Clock(watermark(timerValues, self.behind)), {})
+        yield from self._step(None, Clock(watermark(timerValues, self.behind)), {}, fired=True)
 
     def close(self) -> None:
         pass
 
-    def _step(self, batch: pa.Table | None, clock: Clock, counted: dict[str, int]) -> Iterator[Row]:
+    def _step(
+        self, batch: pa.Table | None, clock: Clock, counted: dict[str, int], fired: bool = False
+    ) -> Iterator[Row]:
         old = self._read()
         if old.sealed:
             refuse_rows(batch)
@@ -129,15 +132,15 @@ class ShardProcessor(StatefulProcessor):
         began = time.perf_counter()
         step = self.kernel.step(self._state(old), batch, clock)
         spent = int((time.perf_counter() - began) * 1e6)
-        written = self._write(old, step, clock.flush)
-        self._set_timer(step.wake)
+        timer = self._set_timer(None if fired else old.timer, step.wake)
+        written = self._write(old, step, timer, clock.flush)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
         counters |= {**counted, **self.blocks, "state_bytes": written, "kernel_us": spent, **step.counters}
         blob = to_bytes(step.rows) if step.rows is not None and step.rows.num_rows else None
         yield Row(blob=blob, flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:
-        found = self.directory.get()
+        found = self.chunks.getValue((DIRECTORY,))
         if found is None:
             return Directory(self.fingerprint)
         directory = Directory.decode(bytes(found[0]))
@@ -148,7 +151,7 @@ class ShardProcessor(StatefulProcessor):
         chunks = [_chunk(one, partial(load, self.chunks, one["id"], self.blocks)) for one in directory.chunks]
         return State(tuple(chunks), directory.facts or {})
 
-    def _write(self, old: Directory, step: Step, sealed: bool) -> int:
+    def _write(self, old: Directory, step: Step, timer: int | None, sealed: bool) -> int:
         """Write the chunks that are new, drop those that are gone, and say so in the directory."""
         known = {one["id"]: one for one in old.chunks}
         described: list[dict[str, Any]] = []
@@ -165,24 +168,24 @@ class ShardProcessor(StatefulProcessor):
         for gone in known:
             self.chunks.removeKey((gone,))
         size = sum(int(entry["bytes"]) for entry in described)
-        new = Directory(self.fingerprint, tuple(described), dict(step.state.facts), sealed)
+        new = Directory(self.fingerprint, tuple(described), dict(step.state.facts), timer, sealed)
         if new != old or not old.facts:
-            self.directory.update((new.encode(),))
+            self.chunks.updateValue((DIRECTORY,), (new.encode(),))
         return size
 
-    def _set_timer(self, wake: int | None) -> None:
+    def _set_timer(self, set_: int | None, wake: int | None) -> int | None:
         """One timer: Spark fires it when the watermark, in whole milliseconds, has reached it.
 
         It must not fire before `wake`: Spark deletes a timer after it has fired, so that one set anew to the same
-        moment would be lost.
+        moment would be lost. `set_` is the one that is set now.
         """
         wanted = None if wake is None else -(-(wake + self.behind) // 1000) + SHIFT_MS
-        for timer in list(self.handle.listTimers()):
-            if timer == wanted:
-                return
-            self.handle.deleteTimer(timer)
-        if wanted is not None:
-            self.handle.registerTimer(wanted)
+        if wanted != set_:
+            if set_ is not None:
+                self.handle.deleteTimer(set_)
+            if wanted is not None:
+                self.handle.registerTimer(wanted)
+        return wanted
 
 
 def refuse_rows(batch: pa.Table | None) -> None:

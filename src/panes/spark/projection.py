@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
@@ -11,6 +12,7 @@ from panes.physical import plan as physical
 from panes.spark.expressions import known_type, quoted, shifted, type_of
 from panes.spark.pack import CONTROL, IDENTITY, KEEP, NOW, SHARD, TIME, WATERMARK
 
+NAME = re.compile(r"\(*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[A-Za-z_]\w*))\)*")
 HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, *IDENTITY))
 
 
@@ -24,8 +26,17 @@ class Projection:
 
     def column(self, sql: str) -> str:
         """The name of an expression; it is not evaluated for rows that WHERE removed."""
+        sql = self._plain(sql)
         guarded = f"CASE WHEN {KEEP} THEN {sql} END" if KEEP in self.below.columns else sql
         return self._names.setdefault(guarded, f"panes_c{len(self._names)}")
+
+    def _plain(self, sql: str) -> str:
+        """A column by its own name, however it is written: `(k)`, `K` and k are one."""
+        found = NAME.fullmatch(sql)
+        if found is None:
+            return sql
+        wanted = (found["quoted"] or found["plain"]).replace("``", "`").lower()
+        return next((quoted(name) for name in self.below.columns if name.lower() == wanted), sql)
 
     def key(self, sql: str) -> str:
         """The name of a key, as Spark's GROUP BY sees it: -0.0 is 0.0, every NaN is one NaN."""

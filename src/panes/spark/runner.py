@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from pyspark.errors import StreamingQueryException
@@ -33,7 +32,7 @@ from panes.errors import CODES, PanesError
 from panes.functions import Functions
 from panes.physical import plan as physical
 from panes.spark.build import Builder
-from panes.spark.processor import CLOCK, OLDEST, SUMS
+from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, write_record
 from panes.spark.sinks import check_connector, check_folders, check_sink, check_unwritten, forgets, write
 from panes.spark.sources import read
@@ -166,23 +165,6 @@ class Running:
             self.seen.add(progress.batchId)
             seconds = progress.durationMs.get("triggerExecution", 0) / 1000
             yield Report(self.sink, progress.batchId, seconds, counters_of(progress))
-
-
-def counters_of(progress: Any) -> dict[str, int]:
-    """Panes' counters and gauges in a progress report of a running query; empty where it has none.
-
-    Of several operators in a chain, `rows_in` is the first one's and `rows_out` the last one's; the rest is summed.
-    """
-    found = [progress.observedMetrics[name] for name in sorted(progress.observedMetrics) if name.startswith("panes")]
-    chain = [one.asDict() for one in found]
-    if not chain:
-        return {}
-    last, *before = [{name: one[name] or 0 for name in SUMS} for one in chain]
-    counters = {name: sum(one[name] for one in (last, *before)) for name in SUMS}
-    for name, pick in ((OLDEST, min), (CLOCK, max)):
-        times = [one[name] for one in chain if one[name] is not None]
-        counters |= {name: pick(times)} if times else {}
-    return counters | {"rows_in": (before or [last])[0]["rows_in"], "rows_out": last["rows_out"]}
 
 
 def _ready(one: Insert, how: Run) -> Ready:

@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StructT
 from panes.engine import Engine
 from panes.kernels.changes import BEFORE, CHANGE, DELETE
 from panes.spark.pack import CONTROL, NOW
-from panes.spark.runner import counters_of
+from panes.spark.progress import counters_of
 
 Row = dict[str, Any]
 
