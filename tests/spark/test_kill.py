@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -36,7 +36,18 @@ QUERIES = {
     "GROUP BY sessionwindow('ms', 1500), k",
     "count": "SELECT k, count(*) AS n, sum(v) AS s, first(v) AS f, last(v) AS l, {start} FROM t "
     "GROUP BY countwindow(5) OVER (PARTITION BY k), k",
+    "state": "SELECT k, count(*) AS n, sum(v) AS s, first(v) AS f, last(v) AS l, {start} FROM t "
+    "GROUP BY statewindow(v % 3 = 0, v % 4 = 0) OVER (PARTITION BY k), k",
+    "sliding": "SELECT k, count(*) AS n, sum(v) AS s, first(v) AS f, last(v) AS l, "
+    "unix_millis(window_trigger()) AS start FROM t GROUP BY slidingwindow('ms', 2500) OVER (PARTITION BY k), k",
+    "stateful": "SELECT k, row_number() OVER (PARTITION BY k) AS n, acc_sum(v) OVER (PARTITION BY k) AS s, "
+    "lag(v, 1, -1L) OVER (PARTITION BY k) AS f, v AS l, unix_millis(ts) AS start FROM t",
+    "over": "SELECT k, row_number() OVER w AS n, sum(v) OVER w AS s, lag(v, 1, -1L) OVER w AS f, v AS l, "
+    "unix_millis(ts) AS start FROM t WINDOW w AS (PARTITION BY k ORDER BY ts)",
+    "changes": "SELECT k, row_number() OVER w AS n, sum(v) OVER w AS s, lag(v, 1, -1L) OVER w AS f, v AS l, "
+    "unix_millis(ts) AS start FROM t WINDOW w AS (PARTITION BY k ORDER BY ts) EMIT CHANGES",
 }
+TIME_WINDOWS, ORDERED = ("tumbling", "hopping", "session", "count"), ("state", "sliding", "stateful", "over", "changes")
 
 
 class Row(NamedTuple):
@@ -112,12 +123,42 @@ def counts(rows: list[Row], count: int) -> Iterator[Out]:
             yield window(held, held[0].time)
 
 
+def states(rows: list[Row]) -> Iterator[Out]:
+    for own in by_key(rows):
+        held: list[Row] = []
+        for row in own:
+            if held or row.v % 3 == 0:
+                held.append(row)
+                if len(held) > 1 and row.v % 4 == 0:
+                    yield window(held, held[0].time)
+                    held = []
+        if held:
+            yield window(held, held[0].time)
+
+
+def sliding(rows: list[Row], lookback: int) -> Iterator[Out]:
+    for own in by_key(rows):
+        for row in own:
+            yield window([one for one in own if row.time - lookback <= one.time <= row.time], row.time)
+
+
+def running(rows: list[Row]) -> Iterator[Out]:
+    """Each row with its number, the sum so far, and the value before."""
+    for own in by_key(rows):
+        for number, row in enumerate(own, 1):
+            before = own[number - 2].v if number > 1 else -1
+            yield Out(row.k, number, sum(one.v for one in own[:number]), before, row.v, row.time)
+
+
 def expected(rows: list[Row]) -> dict[str, list[Out]]:
     return {
         "tumbling": sorted(hopping(rows, 7_000, 7_000)),
         "hopping": sorted(hopping(rows, 10_000, 4_000)),
         "session": sorted(sessions(rows, 1_500)),
         "count": sorted(counts(rows, 5)),
+        "state": sorted(states(rows)),
+        "sliding": sorted(sliding(rows, 2_500)),
+        **dict.fromkeys(("stateful", "over", "changes"), sorted(running(rows))),
     }
 
 
@@ -140,7 +181,8 @@ class Script:
             f"WITH (connector = 'json', path = '{self.folder}/in', maxFilesPerTrigger = '1');",
         ]
         for name in self.kinds:
-            lines.append(f"CREATE SINK {name} WITH (connector = 'parquet', path = '{self.folder}/{name}');")
+            changelog = ", changelog = 'rows'" if name == "changes" else ""
+            lines.append(f"CREATE SINK {name} WITH (connector = 'parquet', path = '{self.folder}/{name}'{changelog});")
             lines.append(f"INSERT INTO {name} {QUERIES[name].format(start='unix_millis(window_start()) AS start')};")
         (self.folder / "script.sql").write_text("\n".join(lines), encoding="utf-8")
 
@@ -169,8 +211,14 @@ class Script:
         return any(self.checkpoint.glob("*/panes-control/ended.json"))
 
     def held(self, spark: SparkSession, name: str) -> list[Out]:
-        rows = spark.read.parquet(str(self.folder / name)).collect()
-        return sorted(Out(**row.asDict()) for row in rows)
+        """What the sink's rows add up to; those of a changelog come and go."""
+        held: Counter[Out] = Counter()
+        for row in spark.read.parquet(str(self.folder / name)).collect():
+            values = row.asDict()
+            goes = values.pop("_change_type", "insert") in ("delete", "update_preimage")
+            held[Out(**values)] += -1 if goes else 1
+        assert all(count >= 0 for count in held.values())
+        return sorted(held.elements())
 
     def log(self) -> str:
         return (self.folder / "log").read_text(encoding="utf-8")
@@ -232,7 +280,12 @@ def test_killed_and_restarted(spark: SparkSession, tmp_path: Path) -> None:
     check(spark, script, seed=20240101, files=12, kills=(2, 1), batches=15)
 
 
+def test_ordered_features_killed_and_restarted(spark: SparkSession, tmp_path: Path) -> None:
+    check(spark, Script(tmp_path, ORDERED), seed=20240102, files=10, kills=(2, 1), batches=15)
+
+
 @pytest.mark.slow
-def test_killed_many_times(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kinds", [TIME_WINDOWS, ORDERED], ids=["time windows", "ordered"])
+def test_killed_many_times(spark: SparkSession, tmp_path: Path, kinds: tuple[str, ...]) -> None:
     seed = random.SystemRandom().randrange(10**6)
-    check(spark, Script(tmp_path, tuple(QUERIES)), seed, files=40, kills=(22, 4), batches=10)
+    check(spark, Script(tmp_path, kinds), seed, files=30, kills=(20, 3), batches=10)

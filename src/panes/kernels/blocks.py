@@ -205,22 +205,26 @@ class Directory:
         lasts = [fence.last_order for fence in self.fences]
         return {at for low, high in ends for at in range(bisect_left(lasts, low), bisect_right(firsts, high))}
 
-    def around(self, blocks: set[int], before: int, after: int) -> set[int]:
-        """These blocks, and as many beside them as hold so many rows of the same partition before and after."""
+    def around(self, blocks: set[int], before: int, after: int, changed: Keys) -> set[int]:
+        """These blocks, and as many beside them as hold so many rows of the same partition before and after.
+
+        Rows that change do not count: they may be about to go.
+        """
+        going = np.diff(self.homes(changed.row)).tolist()
         return blocks | {
             beside
             for at in blocks
             for rows, step in ((before, -1), (after, 1))
-            for beside in self._beside(at, rows, step)
+            for beside in self._beside(at, rows, step, going)
         }
 
-    def _beside(self, at: int, rows: int, step: int) -> Iterator[int]:
+    def _beside(self, at: int, rows: int, step: int, going: Sequence[int]) -> Iterator[int]:
         while rows > 0 and 0 <= at + step < len(self.fences):
             one, other = sorted((at, at + step))
             if self.fences[one].last_partition != self.fences[other].first_partition:
                 return
             at += step
-            rows -= self.fences[at].rows
+            rows -= max(0, self.fences[at].rows - going[at])
             yield at
 
     def _hit(self, ranges: Iterable[tuple[int, int]]) -> set[int]:

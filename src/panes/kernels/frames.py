@@ -38,14 +38,16 @@ def rows_frames(places: Places, partitions: Ranges, first: int | None, last: int
     return Ranges(start, stop)
 
 
-def rows_reach(places: Places, partitions: Ranges, first: int | None, last: int | None) -> Ranges:
+def rows_reach(places: Places, gaps: Mask, partitions: Ranges, first: int | None, last: int | None) -> Ranges:
     """The rows whose frame ROWS BETWEEN first AND last a change can alter, by what it holds or by what moves past it.
+
+    `gaps` says which changes left a gap, so that the row now at their place is the next one.
 
     A frame that lies apart from its row moves with the rows between: 2 FOLLOWING AND 3 FOLLOWING is altered by a change
     one row ahead. So the reach is that of the frame made wider until the row itself is in it.
     """
     start = partitions.start if last is None else np.maximum(places - max(last, 0), partitions.start)
-    stop = partitions.stop if first is None else np.minimum(places - min(first, 0) + 1, partitions.stop)
+    stop = partitions.stop if first is None else np.minimum(places - min(first, 0) + ~gaps, partitions.stop)
     return Ranges(start, stop)
 
 
