@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -44,12 +44,22 @@ QUERIES = {
     "GROUP BY slidingwindow('ss', 3) OVER (PARTITION BY k), k",
     "sliding ahead": "SELECT k, count(*) AS n, avg(v) AS m, window_start() AS t FROM t "
     "GROUP BY slidingwindow('ss', 2, 1) OVER (PARTITION BY k WHEN j = 1), k",
+    "over": "SELECT k, v, row_number() OVER w AS n, sum(v) OVER w AS s, lag(v) OVER w AS p, avg(v) OVER "
+    "(PARTITION BY k ORDER BY ts RANGE INTERVAL 3 SECONDS PRECEDING) AS m FROM t "
+    "WINDOW w AS (PARTITION BY k ORDER BY ts)",
+    "over ahead": "SELECT k, v, lead(v) OVER (PARTITION BY k ORDER BY ts) AS n, max(v) OVER (PARTITION BY k "
+    "ORDER BY ts RANGE BETWEEN INTERVAL 1 SECOND PRECEDING AND INTERVAL 2 SECONDS FOLLOWING) AS m FROM t",
+    "top of a window": "SELECT k, w, s FROM (SELECT k, window_end() AS w, sum(v) AS s FROM t "
+    "GROUP BY tumblingwindow('ss', 5), k) QUALIFY row_number() OVER (PARTITION BY w ORDER BY s DESC, k) <= 1",
 }
 CHANGES = {
     "tumbling": "SELECT k, window_start() AS w, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 4), k EMIT CHANGES",
     "hopping": "SELECT j, window_start() AS w, count(*) AS n FROM t GROUP BY hoppingwindow('ss', 5, 2), j "
     "HAVING sum(v) > 0 EMIT CHANGES",
     "session": "SELECT k, window_start() AS w, count(v) AS n FROM t GROUP BY sessionwindow('ss', 2), k EMIT CHANGES",
+    "over": "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v DESC, ts) AS n, sum(v) OVER (PARTITION BY k "
+    "ORDER BY ts ROWS 2 PRECEDING) AS s, percent_rank() OVER (PARTITION BY j ORDER BY ts) AS p FROM t EMIT CHANGES",
+    "top-n": "SELECT k, v, ts FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts DESC) <= 2 EMIT CHANGES",
 }
 
 Row = tuple[Any, ...]
@@ -104,7 +114,8 @@ def changes_law(spark: SparkSession, name: str, run: tuple[list[list[Row]], list
         check_rows(table_of(came), batch_result(spark, query, seen) if seen else [])
 
 
-FEW = settings(max_examples=2, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # a run takes seconds: too long to look for a smaller one
+FEW = settings(max_examples=2, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck), phases=PHASES)
 MANY = settings(FEW, max_examples=30)
 
 

@@ -151,7 +151,7 @@ def _prepared(one: physical.OverCall, output: str, plan: physical.OverWindow, pr
     given = prepared(argument, projection.below)
     found = accumulated(argument, given)
     args = tuple(projection.column(sql) for sql in given.args)
-    call = OverCall(function, args, output, frame, condition=condition, accumulator=found)
+    call = OverCall("aggregate", args, output, frame, condition=condition, accumulator=found)
     return Prepared(call, found.value_type, found.finish)
 
 
