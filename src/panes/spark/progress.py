@@ -18,7 +18,7 @@ def counters_of(progress: Any) -> dict[str, int]:
     Of several operators in a chain, `rows_in` is the first one's and `rows_out` the last one's; the rest is summed.
     """
     found = [progress.observedMetrics[name] for name in sorted(progress.observedMetrics) if name.startswith("panes")]
-    chain = [one.asDict() for one in found]
+    chain = [_named(one.asDict()) for one in found]
     if not chain:
         return {}
     last, *before = [{name: one[name] or 0 for name in SUMS} for one in chain]
@@ -27,3 +27,10 @@ def counters_of(progress: Any) -> dict[str, int]:
         times = [one[name] for one in chain if one[name] is not None]
         counters |= {name: pick(times)} if times else {}
     return counters | {"rows_in": (before or [last])[0]["rows_in"], "rows_out": last["rows_out"]}
+
+
+def _named(found: dict[str, Any]) -> dict[str, Any]:
+    """Metrics by name; Spark Connect gives the values and their schema beside each other."""
+    if "schema" not in found:
+        return found
+    return dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"], strict=True))

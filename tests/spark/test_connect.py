@@ -1,0 +1,54 @@
+"""The same under Spark Connect, in a process of its own: a process has one kind of session."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark.input_files import at, write_file
+
+pytestmark = pytest.mark.spark
+
+SCRIPT = """
+import json, sys
+from pyspark.sql import SparkSession
+import panes
+
+folder = sys.argv[1]
+builder = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2")
+spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+engine = panes.Engine(spark)
+df = spark.readStream.schema("ts timestamp, k string, v int").option("maxFilesPerTrigger", 1).json(folder + "/in")
+engine.stream("t", df, time="ts", watermark="0 seconds")
+queries = {
+    "tumbling": "SELECT k, unix_seconds(window_start()) AS w, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k",
+    "before": "SELECT k, v, lag(v) OVER (PARTITION BY k) AS p FROM t",
+}
+for name, sql in queries.items():
+    writer = engine.sql(sql).writeStream.format("memory").queryName(name).trigger(availableNow=True)
+    query = writer.option("checkpointLocation", f"{folder}/{name}").start()
+    query.awaitTermination()
+    rows = [list(row) for row in spark.table(name).collect()]
+    print("result", json.dumps([name, rows, panes.counters(query)["state_bytes"]]))
+"""
+
+
+def test_windows_and_stateful_functions_under_connect(tmp_path: Path) -> None:
+    for number in range(3):
+        rows = [{"ts": at((10 * number + s) * 1000), "k": "ab"[s % 2], "v": 10 * number + s} for s in range(4)]
+        write_file(tmp_path / "in", number, rows)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = [line.partition("result ")[2] for line in done.stdout.splitlines() if "result " in line]
+    found = {name: sorted(rows) for name, rows, size in map(json.loads, lines) if size > 0}
+    assert found["tumbling"] == [["a", 0, 2], ["a", 10, 22], ["b", 0, 4], ["b", 10, 24]]
+    assert found["before"] == [
+        *[["a", 0, None], ["a", 2, 0], ["a", 10, 2], ["a", 12, 10], ["a", 20, 12], ["a", 22, 20]],
+        *[["b", 1, None], ["b", 3, 1], ["b", 11, 3], ["b", 13, 11], ["b", 21, 13]],
+    ]
