@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
+from panes.catalog import CHANGE_TYPE
 from panes.engine import Engine
 from panes.script import steps
 from panes.source import Source
@@ -37,8 +38,9 @@ def run_case(sql: str, inputs: Mapping[str, Input]) -> Batches:
 
 def _stream(given: Input) -> Stream:
     declared = given.stream
-    types = [next(c.type for c in declared.columns if c.name == name) for name in given.columns]
-    schema = ", ".join(f"`{name}` {type_}" for name, type_ in zip(given.columns, types, strict=True))
+    known = {CHANGE_TYPE: "string", **{column.name: column.type for column in declared.columns}}
+    types = [known[name] for name in given.columns]
+    schema = ", ".join(f"`{name}` {known[name]}" for name in given.columns if name != CHANGE_TYPE)
     batches = [
         [[_value(cell, type_) for cell, type_ in zip(row, types, strict=True)] for row in batch]
         for batch in given.batches

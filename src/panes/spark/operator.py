@@ -6,10 +6,12 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import duckdb
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from panes.kernels.kernel import Clock, Kernel, State
+from panes.kernels.over_changes import OverChanges
 from panes.spark.blob import concat, to_bytes
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
 from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SHIFT_MS, SUMS, ShardProcessor
@@ -81,10 +83,12 @@ def whole(kernel: Kernel, final: int | None) -> Callable[[pa.Table], pa.Table]:
 
 
 def fingerprint(operator: Operator, spark: SparkSession) -> dict[str, str]:
-    """What a checkpoint must agree on with the query that restarts on it."""
+    """What a checkpoint must agree on with the query that restarts on it: sorted blocks hold DuckDB's sort keys."""
+    sorts = {"DuckDB": duckdb.__version__} if isinstance(operator.kernel, OverChanges) else {}
     return {
         "query": hashlib.sha256(operator.identity.encode()).hexdigest()[:16],
         "shards": str(operator.shards),
         "time zone": spark.conf.get("spark.sql.session.timeZone") or "",
         "ANSI mode": spark.conf.get("spark.sql.ansi.enabled") or "",
+        **sorts,
     }

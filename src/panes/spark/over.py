@@ -17,7 +17,7 @@ from panes.kernels.over_values import Bound, Edge, Frame, OrderKey, OverCall
 from panes.kernels.release import Release
 from panes.physical import plan as physical
 from panes.spark.aggregates import accumulated, prepared
-from panes.spark.chain import operate, release, stream_order
+from panes.spark.chain import operate, operators_below, release, stream_order
 from panes.spark.expressions import known_type, quoted, type_of
 from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE
 from panes.spark.projection import Projection
@@ -121,6 +121,7 @@ def _changes(
     else:
         key = tie_break if plan.reads_changes else (BATCH, PLACE)
     sequence = projection.column(quoted(placement.sequence)) if placement.sequence is not None else None
+    chained = operators_below(plan.input) > 0  # a row that changed its partition goes and comes in one micro-batch
     return OverChanges(
         partition,
         order_by,
@@ -130,7 +131,7 @@ def _changes(
         values=tuple(dict.fromkeys((*values, *_identity(plan)))),
         change_type=projection.column(CHANGE) if plan.reads_changes else None,
         arrival=(BATCH, PLACE),
-        sequence=BATCH if sequence is None and not isinstance(plan.input, physical.DataSource) and given else sequence,
+        sequence=BATCH if chained else sequence,
         on_inconsistency=cast(Literal["fail", "skip"], placement.on_inconsistency),
         top_n=top_n,
     )
