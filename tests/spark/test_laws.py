@@ -59,8 +59,9 @@ CHANGES = {
     "session": "SELECT k, window_start() AS w, count(v) AS n FROM t GROUP BY sessionwindow('ss', 2), k EMIT CHANGES",
     "over": "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v DESC, ts) AS n, sum(v) OVER (PARTITION BY k "
     "ORDER BY ts ROWS 2 PRECEDING) AS s, percent_rank() OVER (PARTITION BY j ORDER BY ts) AS p FROM t EMIT CHANGES",
-    "stacked": "SELECT k, v, n, sum(n) OVER (PARTITION BY j ORDER BY ts) AS s FROM (SELECT *, row_number() OVER "
-    "(PARTITION BY k ORDER BY v, ts) AS n FROM t) EMIT CHANGES",
+    "stacked": "SELECT k, v, n, m, sum(n) OVER (PARTITION BY j ORDER BY ts) AS s FROM (SELECT *, max(n) OVER "
+    "(PARTITION BY j, v) AS m FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v, ts) AS n FROM t)) "
+    "EMIT CHANGES",
     "top-n": "SELECT k, v, ts FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts DESC) <= 2 EMIT CHANGES",
 }
 

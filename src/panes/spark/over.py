@@ -50,20 +50,23 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     outputs = [(name, projection.type(name)) for name in own.values()]
     outputs += [(one.call.output, one.type) for one in calls]
     from_kernel = isinstance(kernel, OverChanges)
-    outputs += [(CHANGE, "string"), *((name, "bigint") for name in _identity(plan))] if from_kernel else []
+    identity = _identity(plan, projection) if from_kernel else ()
+    outputs += [(CHANGE, "string"), *((name, "bigint") for name in identity)] if from_kernel else []
     done = operate(plan, kernel, projection, partition, outputs, builder, feeds_another)
     post = [f"{column} AS {quoted(name)}" for name, column in own.items()]
     for call, one in zip(plan.calls, calls, strict=True):
         post.append(f"{Template(one.finish).substitute(v=one.call.output)} AS {quoted(call.argument.output)}")
-    post += [f"{name} AS {hidden}" for name, hidden in zip(_identity(plan), IDENTITY, strict=False) if from_kernel]
+    post += [f"{name} AS {hidden}" for name, hidden in zip(identity, IDENTITY, strict=False)]
     if plan.placement.emit == physical.EmitMode.CHANGES:
         post.append(CHANGE if from_kernel else f"'{INSERT}' AS {CHANGE}")
     return done.selectExpr(*dict.fromkeys(post), *([CONTROL] if CONTROL in done.columns else []))
 
 
-def _identity(plan: physical.OverWindow) -> tuple[str, ...]:
-    """Rows that are not a changelog's are known by when they came."""
-    return () if plan.reads_changes and plan.placement.key else (BATCH, PLACE)
+def _identity(plan: physical.OverWindow, projection: Projection) -> tuple[str, ...]:
+    """Rows of a stream that is not a changelog are known by when they came, also above another OVER."""
+    if IDENTITY[0] in projection.below.columns:
+        return tuple(projection.column(name) for name in IDENTITY)
+    return () if plan.reads_changes else (BATCH, PLACE)
 
 
 def _kernel(
@@ -115,11 +118,8 @@ def _changes(
 ) -> OverChanges:
     placement = plan.placement
     tie_break = projection.order(placement.key)
-    given = IDENTITY[0] in projection.below.columns  # by an OVER below, which knew its rows by when they came
-    if given:
-        key = tuple(projection.column(name) for name in IDENTITY)
-    else:
-        key = tie_break if plan.reads_changes else (BATCH, PLACE)
+    identity = _identity(plan, projection)
+    key = identity or tie_break
     sequence = projection.column(quoted(placement.sequence)) if placement.sequence is not None else None
     chained = operators_below(plan.input) > 0  # a row that changed its partition goes and comes in one micro-batch
     return OverChanges(
@@ -128,7 +128,7 @@ def _changes(
         key,
         tie_break=tuple(dict.fromkeys((*tie_break, *key))),
         calls=calls,
-        values=tuple(dict.fromkeys((*values, *_identity(plan)))),
+        values=tuple(dict.fromkeys((*values, *identity))),
         change_type=projection.column(CHANGE) if plan.reads_changes else None,
         arrival=(BATCH, PLACE),
         sequence=BATCH if chained else sequence,

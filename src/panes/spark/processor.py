@@ -32,7 +32,7 @@ SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 
 # What every progress report has, by name: sums over all shards of counters of the micro-batch and of gauges …
 SUMS = (
     *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "inconsistent_rows"),
-    *("rows_recomputed", "blocks_read", "cache_hits", "kernel_us"),
+    *("rows_recomputed", "unchanged_rows", "blocks_read", "cache_hits", "kernel_us"),
     *("open_windows", "buffered_rows", "groups", "state_bytes"),
 )
 # … and two times in microseconds: the start of the oldest open window, and the watermark.
