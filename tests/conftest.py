@@ -1,12 +1,20 @@
-"""What all tests share: Hypothesis prints how to repeat a failure, `--update` rewrites golden pages."""
+"""What all tests share: Hypothesis tries the same examples in every normal run and new ones in every slow run.
+
+So `make test` is the same everywhere, and `make slow` searches; both print how to repeat a failure. `--update` rewrites
+golden pages.
+"""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("panes", print_blob=True, deadline=None)
-settings.load_profile("panes")
+settings.register_profile("same", print_blob=True, deadline=None, derandomize=True)
+settings.register_profile("search", print_blob=True, deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("search" if config.option.markexpr == "slow" else "same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
