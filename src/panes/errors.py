@@ -38,7 +38,7 @@ CODES: dict[str, str] = {
     "unbounded-state": "a result that could never be completed, or state that could never be forgotten",
     "changelog-not-supported": "a window or stateful call over a changelog",
     "unsupported-clause": "a clause that has no meaning on a stream, or not in this place",
-    "not-executable": "a query that compiles but whose operator this version cannot run yet",
+    "not-executable": "a query that compiles but holds a value of a type that no kernel can keep",
     "state-mismatch": "a checkpoint that belongs to another query or other settings",
     "stream-ended": "a checkpoint that was flushed and sealed",
     "function-failed": "a stateful function of your own raised an error, or returned what is not of its type",

@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query, quoted, same
 from panes.kernels.kernel import Chunk, new_chunk
+from panes.kernels.partitions import Codes
 
 GONE = "partition_is_gone"
+PLACE = "place_in_chunk"
 SEEN = "last_seen"  # microseconds: when a partition had its last row
 
 
@@ -25,7 +28,8 @@ SEEN = "last_seen"  # microseconds: when a partition had its last row
 class Carry:
     """`by` are the partition's columns; without any there is one partition. `kind` tells its chunks from others.
 
-    Where rows have a column SEEN, chunks cover its range, and what was seen last before a moment is found by it.
+    A partition may have several rows: those of a newer chunk hide all its older ones, and they stay in order. Where
+    rows have a column SEEN, chunks cover its range, and what was seen last before a moment is found by it.
     """
 
     by: tuple[str, ...]
@@ -46,6 +50,34 @@ class Carry:
             if not wanted.num_rows:
                 break
         return _alive(pa.concat_tables(found, promote_options="permissive")) if found else None
+
+    def look_up(self, chunks: Sequence[Chunk], partitions: pa.Table) -> tuple[pa.Table | None, Codes]:
+        """The rows of partitions, each of which is there once; and for each the number of its row, -1 if none is known.
+
+        No partition is marked as gone here: a forgotten one is known by its time.
+        """
+        rows: Codes = np.full(partitions.num_rows, -1)
+        found: list[pa.Table] = []
+        for chunk in reversed(self.own(chunks)):
+            wanted = np.flatnonzero(rows < 0)
+            if not len(wanted):
+                break
+            table = chunk.load()
+            numbers, places = self._pairs(partitions, wanted, table)
+            rows[numbers] = sum(part.num_rows for part in found) + np.arange(len(numbers))
+            found += [table.take(places)] if len(places) else []
+        return pa.concat_tables(found, promote_options="permissive").combine_chunks() if found else None, rows
+
+    def _pairs(self, partitions: pa.Table, wanted: Codes, table: pa.Table) -> tuple[Codes, Codes]:
+        """The numbers of the wanted partitions that are in a table, and their places there."""
+        if not self.by:
+            return wanted, wanted
+        found = query(
+            f"SELECT l.{PLACE} AS number, r.{PLACE} AS place FROM wanted l JOIN known r ON {same(self.by, 'l', 'r')}",
+            wanted=self._numbered(partitions.take(wanted), wanted),
+            known=self._numbered(table, np.arange(table.num_rows)),
+        )
+        return found["number"].to_numpy(), found["place"].to_numpy()
 
     def all(self, chunks: Sequence[Chunk]) -> pa.Table | None:
         """The rows of all partitions."""
@@ -92,12 +124,18 @@ class Carry:
         return query(f"SELECT DISTINCT {', '.join(quoted(name) for name in self.by)} FROM parts", parts=partitions)
 
     def _join(self, kind: str, left: pa.Table, right: pa.Table) -> pa.Table:
+        """Rows of `left` in their order. Only keys go through DuckDB, which has not all of Arrow's types."""
         if not self.by:
             return left if (kind == "SEMI") == bool(right.num_rows) else left.slice(0, 0)
-        same = " AND ".join(f"l.{quoted(name)} IS NOT DISTINCT FROM r.{quoted(name)}" for name in self.by)
-        return query(
-            f"SELECT l.* FROM left_side l {kind} JOIN right_side r ON {same}", left_side=left, right_side=right
-        )
+        found = query(
+            f"SELECT l.{PLACE} FROM left_side l {kind} JOIN right_side r ON {same(self.by, 'l', 'r')}",
+            left_side=self._numbered(left, np.arange(left.num_rows)),
+            right_side=right.select(self.by),
+        )[PLACE].to_numpy()
+        return left if len(found) == left.num_rows else left.take(pa.array(np.sort(found)))
+
+    def _numbered(self, rows: pa.Table, numbers: Codes) -> pa.Table:
+        return rows.select(self.by).append_column(PLACE, pa.array(numbers))
 
 
 def _alive(rows: pa.Table) -> pa.Table:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query, quoted, same
 
 CHANGE = "_change_type"
 INSERT, DELETE = "insert", "delete"
@@ -19,7 +19,7 @@ def difference(old: pa.Table, new: pa.Table, by: Sequence[str]) -> pa.Table:
     An update is a pair, the preimage directly before the postimage.
     """
     names = [name for name in new.column_names if name not in by]
-    same = " AND ".join(f"o.{quoted(name)} IS NOT DISTINCT FROM n.{quoted(name)}" for name in by) or "true"
+    one_row = same(by, "o", "n")
     differs = " OR ".join(f"o.{quoted(name)} IS DISTINCT FROM n.{quoted(name)}" for name in names) or "false"
     columns = ", ".join(quoted(name) for name in new.column_names)
     sides = ", ".join(
@@ -32,7 +32,7 @@ def difference(old: pa.Table, new: pa.Table, by: Sequence[str]) -> pa.Table:
         f"""
         WITH changed AS (
             SELECT row_number() OVER () AS pair, o.was, n.is_now, {sides}
-            FROM (SELECT true AS was, * FROM old) o FULL JOIN (SELECT true AS is_now, * FROM new) n ON {same}
+            FROM (SELECT true AS was, * FROM old) o FULL JOIN (SELECT true AS is_now, * FROM new) n ON {one_row}
             WHERE o.was IS NULL OR n.is_now IS NULL OR {differs}
         )
         SELECT {columns}, {CHANGE} FROM (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query, quoted, same
 from panes.kernels.grouped import Fold, Grouping
 from panes.kernels.kernel import Clock, State, Step, new_chunk
 from panes.kernels.release import WAITING, Release
@@ -93,7 +93,7 @@ class CountWindows:
         tables = {"parts": rows.append_column(LAST, rows[self.release.time].cast(pa.int64()))}
         if seen is not None:
             last, life = f"s.{LAST}", f"coalesce(s.{LIFE}, 0)"
-            join = f" LEFT JOIN seen s ON {_same(self.partition, 'r', 's')}"
+            join = f" LEFT JOIN seen s ON {same(self.partition, 'r', 's')}"
             tables["seen"] = seen
         before = f"coalesce(lag(r.{LAST}) OVER ({over}ORDER BY {order}), {last})"
         return query(
@@ -127,7 +127,7 @@ class CountWindows:
         tables = {"parts": rows}
         if seen is not None:
             before = f"coalesce(s.{SEEN}, 0)"
-            join = f" LEFT JOIN seen s ON {_same(self._lives, 'r', 's')}"
+            join = f" LEFT JOIN seen s ON {same(self._lives, 'r', 's')}"
             tables["seen"] = seen
         numbered = query(
             f"SELECT r.*, row_number() OVER ({over}ORDER BY {order}) - 1 + {before} AS {INDEX} FROM parts r{join}",
@@ -179,15 +179,18 @@ class CountWindows:
         """The windows that end at `stops`, evaluated."""
         if not stops.num_rows:
             return []
-        same = _same(self._lives, "k", "s")
         if self.every is None:
             groups = query(
-                f"SELECT k.* FROM kept k JOIN stops s ON {same} AND k.{STOP} = s.{STOP}", kept=kept, stops=stops
+                f"SELECT k.* FROM kept k JOIN stops s ON {same(self._lives, 'k', 's')} AND k.{STOP} = s.{STOP}",
+                kept=kept,
+                stops=stops,
             )
         else:
             inside = f"k.{INDEX} >= s.{STOP} - {self.count} AND k.{INDEX} < s.{STOP}"
             rows = query(
-                f"SELECT k.*, s.{STOP} FROM kept k JOIN stops s ON {same} AND {inside}", kept=kept, stops=stops
+                f"SELECT k.*, s.{STOP} FROM kept k JOIN stops s ON {same(self._lives, 'k', 's')} AND {inside}",
+                kept=kept,
+                stops=stops,
             )
             groups = self._grouping((STOP,), self.release.order).fold(rows)
         values = self._grouping((STOP,)).evaluate(groups)
@@ -196,9 +199,10 @@ class CountWindows:
 
     def _without_done(self, kept: pa.Table, seen: pa.Table) -> pa.Table:
         """What a later window still needs."""
-        same = _same(self._lives, "k", "s")
         needed = f"k.{STOP} > s.{SEEN}" if self.every is None else f"k.{INDEX} >= s.{SEEN} - {self.count}"
-        return query(f"SELECT k.* FROM kept k JOIN seen s ON {same} AND {needed}", kept=kept, seen=seen)
+        return query(
+            f"SELECT k.* FROM kept k JOIN seen s ON {same(self._lives, 'k', 's')} AND {needed}", kept=kept, seen=seen
+        )
 
 
 def _table(state: State, kind: str) -> pa.Table | None:
@@ -208,8 +212,3 @@ def _table(state: State, kind: str) -> pa.Table | None:
 
 def _partition_by(names: Sequence[str]) -> str:
     return f"PARTITION BY {', '.join(f'r.{quoted(name)}' for name in names)} " if names else ""
-
-
-def _same(names: Sequence[str], left: str, right: str) -> str:
-    parts = [f"{left}.{quoted(name)} IS NOT DISTINCT FROM {right}.{quoted(name)}" for name in names]
-    return " AND ".join(parts) or "true"

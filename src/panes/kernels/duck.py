@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 import duckdb
@@ -31,3 +32,13 @@ def query(sql: str, **tables: pa.Table) -> pa.Table:
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def same(names: Iterable[str], left: str, right: str) -> str:
+    """That two rows agree in these columns, NULL with NULL; without columns they always do.
+
+    >>> same(["k"], "a", "b")
+    'a."k" IS NOT DISTINCT FROM b."k"'
+    """
+    parts = [f"{left}.{quoted(name)} IS NOT DISTINCT FROM {right}.{quoted(name)}" for name in names]
+    return " AND ".join(parts) or "true"

@@ -23,7 +23,7 @@ from panes.errors import PanesError
 from panes.kernels.blocks import Cutter, Directory, Keys, Sorting
 from panes.kernels.carry import Carry
 from panes.kernels.changes import BEFORE, CHANGE, DELETE, INSERT, difference
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query, quoted, same
 from panes.kernels.frames import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach, runs
 from panes.kernels.kernel import Chunk, Clock, State, Step
 from panes.kernels.over_values import (
@@ -313,7 +313,7 @@ class OverChanges:
             go.filter(go["was_there"]).select(self.key),
         )
         removed = query(
-            f"SELECT k.* FROM known k SEMI JOIN last l ON {_same(self.key, 'k', 'l')}", known=known, last=last
+            f"SELECT k.* FROM known k SEMI JOIN last l ON {same(self.key, 'k', 'l')}", known=known, last=last
         )
         return Net(removed, come.select(self._columns), index, bad.num_rows)
 
@@ -332,7 +332,7 @@ class OverChanges:
             f"""
             WITH told AS (
                 SELECT b.*, {change} IN ('{DELETE}', '{BEFORE}') AS deletes, k.is_known IS NOT NULL AS was_there
-                FROM batch b LEFT JOIN (SELECT {keys}, true AS is_known FROM known) k ON {_same(self.key, "b", "k")}
+                FROM batch b LEFT JOIN (SELECT {keys}, true AS is_known FROM known) k ON {same(self.key, "b", "k")}
             ), followed AS (
                 SELECT *, NOT coalesce(lag(deletes) OVER (
                     PARTITION BY {keys} ORDER BY {self._order("ASC NULLS FIRST", "DESC", "ASC")}
@@ -451,7 +451,7 @@ class OverChanges:
     def _places(self, rows: pa.Table, removed: pa.Table) -> Places:
         """Where the rows with these keys are."""
         numbered = rows.append_column("place", pa.array(np.arange(rows.num_rows)))
-        sql = f"SELECT place FROM numbered n SEMI JOIN removed r ON {_same(self.key, 'n', 'r')}"
+        sql = f"SELECT place FROM numbered n SEMI JOIN removed r ON {same(self.key, 'n', 'r')}"
         found: Places = query(sql, numbered=numbered, removed=removed)["place"].to_numpy()
         return found
 
@@ -660,10 +660,6 @@ class Going:
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(quoted(name) for name in names)
-
-
-def _same(names: Iterable[str], one: str, other: str) -> str:
-    return " AND ".join(f"{one}.{quoted(name)} IS NOT DISTINCT FROM {other}.{quoted(name)}" for name in names) or "true"
 
 
 def _numbered(differs: Mask) -> Places:

@@ -18,10 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from panes.kernels.accumulators import Accumulator
-from panes.kernels.carry import SEEN
+from panes.kernels.carry import SEEN, Carry
 from panes.kernels.duck import query, quoted
 from panes.kernels.kernel import Chunk, Clock
-from panes.kernels.over_carry import OverCarry
 from panes.kernels.over_ttl import Forgetting
 from panes.kernels.over_values import (
     PLACE,
@@ -58,8 +57,8 @@ class Running:
     ttl: int | None
 
     @property
-    def carry(self) -> OverCarry:
-        return OverCarry(self.partition, "running")
+    def carry(self) -> Carry:
+        return Carry(self.partition, "running")
 
     @property
     def forgetting(self) -> Forgetting:

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from panes.kernels.carry import SEEN
+from panes.kernels.carry import SEEN, Carry
 from panes.kernels.kernel import Chunk, Clock
-from panes.kernels.over_carry import OverCarry
 from panes.kernels.over_ttl import Forgetting
 from panes.kernels.over_values import (
     Edge,
@@ -45,8 +44,8 @@ class Tail:
     ttl: int | None
 
     @property
-    def carry(self) -> OverCarry:
-        return OverCarry(self.partition, "tail")
+    def carry(self) -> Carry:
+        return Carry(self.partition, "tail")
 
     @property
     def forgetting(self) -> Forgetting:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.changes import difference
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query, quoted, same
 from panes.kernels.grouped import COUNT, Grouping
 from panes.kernels.kernel import Clock, State, Step, new_chunk
 from panes.kernels.slices import END, START
@@ -130,9 +130,9 @@ class SessionWindows:
             parts=numbered,
         )
         groups = groups.drop_columns([name for name in (FIRST, LAST) if name in groups.column_names])
-        same = " AND ".join(f"g.{quoted(n)} IS NOT DISTINCT FROM t.{quoted(n)}" for n in (*self.keys, NUMBER))
         return query(
-            f"SELECT g.* EXCLUDE ({NUMBER}), t.{FIRST}, t.{LAST} FROM groups g JOIN times t ON {same}",
+            f"SELECT g.* EXCLUDE ({NUMBER}), t.{FIRST}, t.{LAST} FROM groups g "
+            f"JOIN times t ON {same((*self.keys, NUMBER), 'g', 't')}",
             groups=groups,
             times=times,
         )
@@ -148,12 +148,11 @@ class SessionWindows:
         none = tables[0].slice(0, 0)
         sides = {"old": none if old is None else old, "new": none if new is None else new}
         keys = [quoted(name) for name in self.keys]
-        same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM n.{name}" for name in keys) or "true"
         home = ", ".join([*(f"o.{name}" for name in keys), f"n.{FIRST}"])
         names = ", ".join([*keys, *(quoted(fold.state) for fold in self.grouping.folds), FIRST, LAST])
         grown = query(
             f"SELECT o.*, n.{FIRST} AS {HOME}, row_number() OVER (PARTITION BY {home} ORDER BY o.{FIRST}) AS {PLACE} "
-            f"FROM old o JOIN new n ON {same} AND o.{FIRST} >= n.{FIRST} AND o.{LAST} <= n.{LAST}",
+            f"FROM old o JOIN new n ON {same(self.keys, 'o', 'n')} AND o.{FIRST} >= n.{FIRST} AND o.{LAST} <= n.{LAST}",
             **sides,
         )
         after = query(f"SELECT {names}, {FIRST} AS {HOME}, 1 AS {PLACE} FROM new", new=sides["new"])

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.changes import difference
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query, quoted, same
 from panes.kernels.grouped import COUNT, Grouping
 from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
 
@@ -131,11 +131,11 @@ class SliceWindows:
     def _touched(self, parts: pa.Table, windows: pa.Table, touched: pa.Table) -> pa.Table:
         """The groups of the windows and keys that a batch touches, merged over their slices."""
         names = [quoted(name) for name in self.keys]
-        same = " AND ".join(f"p.{name} IS NOT DISTINCT FROM t.{name}" for name in [START, *names])
         merges = [fold.merge_sql() for fold in self.grouping.folds]
         return query(
             f"SELECT {START} AS {SLICE}, {', '.join([*names, *merges, f'sum({COUNT})::BIGINT AS {COUNT}'])} "
-            f"FROM inside p SEMI JOIN touched t ON {same} GROUP BY {', '.join([START, *names])}",
+            f"FROM inside p SEMI JOIN touched t ON {same((START, *self.keys), 'p', 't')} "
+            f"GROUP BY {', '.join([START, *names])}",
             inside=self._in_windows(parts, windows),
             touched=touched,
         )

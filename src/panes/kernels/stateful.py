@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from panes.kernels.accumulators import Accumulator
 from panes.kernels.carry import SEEN, Carry
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query
 from panes.kernels.kernel import Chunk, Clock, State, Step
 from panes.kernels.partitions import Codes, codes
 from panes.kernels.release import WAITING, Release
@@ -105,8 +105,8 @@ class StatefulFunctions:
         return Step(State((*still_waiting, *kept), state.facts), rows, counters, self._wake(still_waiting, kept))
 
     @property
-    def _carry(self) -> TypedCarry:
-        return TypedCarry(self.partition)
+    def _carry(self) -> Carry:
+        return Carry(self.partition)
 
     def _computed(self, rows: pa.Table, kept: tuple[Chunk, ...], clock: Clock) -> tuple[pa.Table, pa.Table]:
         """The rows with a column per call, and the carry rows of their partitions."""
@@ -185,52 +185,6 @@ class StatefulFunctions:
         moments = [chunk.low + 1 for chunk in waiting]
         moments += [chunk.high + self.ttl + 1 for chunk in kept] if self.ttl is not None else []
         return min(moments, default=None)
-
-
-class TypedCarry(Carry):
-    """A carry of values of every type: DuckDB, which has not all of Arrow's types, sees the keys only."""
-
-    def look_up(self, chunks: Sequence[Chunk], partitions: pa.Table) -> tuple[pa.Table | None, Codes]:
-        """The rows of partitions, each of which is there once; and for each the number of its row, -1 if none is known.
-
-        No partition is marked as gone here: a forgotten one is known by its time.
-        """
-        rows: Codes = np.full(partitions.num_rows, -1)
-        found: list[pa.Table] = []
-        for chunk in reversed(self.own(chunks)):
-            wanted = np.flatnonzero(rows < 0)
-            if not len(wanted):
-                break
-            table = chunk.load()
-            numbers, places = self._pairs(partitions, wanted, table)
-            rows[numbers] = sum(part.num_rows for part in found) + np.arange(len(numbers))
-            found += [table.take(places)] if len(places) else []
-        return pa.concat_tables(found, promote_options="permissive").combine_chunks() if found else None, rows
-
-    def _pairs(self, partitions: pa.Table, wanted: Codes, table: pa.Table) -> tuple[Codes, Codes]:
-        """The numbers of the wanted partitions that are in a table, and their places there."""
-        if not self.by:
-            return wanted, wanted
-        found = query(
-            f"SELECT l.{PLACE} AS number, r.{PLACE} AS place FROM wanted l JOIN known r ON {self._same}",
-            wanted=self._numbered(partitions.take(wanted), wanted),
-            known=self._numbered(table, np.arange(table.num_rows)),
-        )
-        return found["number"].to_numpy(), found["place"].to_numpy()
-
-    def _join(self, kind: str, left: pa.Table, right: pa.Table) -> pa.Table:
-        if not self.by:
-            return super()._join(kind, left, right)
-        numbered = self._numbered(left, np.arange(left.num_rows))
-        places = super()._join(kind, numbered, right.select(self.by))[PLACE]
-        return left if len(places) == left.num_rows else left.take(places)
-
-    def _numbered(self, table: pa.Table, numbers: Codes) -> pa.Table:
-        return table.select(self.by).append_column(PLACE, pa.array(numbers))
-
-    @property
-    def _same(self) -> str:
-        return " AND ".join(f"l.{quoted(name)} IS NOT DISTINCT FROM r.{quoted(name)}" for name in self.by)
 
 
 # ── Partitions and their lives ────────────────────────────────────────────────────────────────────────────────────

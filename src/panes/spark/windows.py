@@ -59,7 +59,7 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_anot
     unpacked = operate(plan, kernel, projection, by, outputs, builder, feeds_another)
     if changes and not below.isStreaming:
         unpacked = unpacked.selectExpr("*", f"'{INSERT}' AS {CHANGE}")
-    return _raw_rows(plan, unpacked, projection) if plan.raw else _values(plan, columns, aggregates, unpacked)
+    return _raw_rows(plan, unpacked, projection) if plan.raw else _values(plan, aggregates, unpacked)
 
 
 def own_partitions(kind: physical.Kind) -> bool:
@@ -76,7 +76,7 @@ def _columns(plan: physical.Window, projection: Projection, ordered: bool) -> Co
     return Columns(partition, tuple(dict.fromkeys(keys)), order)
 
 
-def _values(plan: physical.Window, columns: Columns, aggregates: Aggregates, unpacked: DataFrame) -> DataFrame:
+def _values(plan: physical.Window, aggregates: Aggregates, unpacked: DataFrame) -> DataFrame:
     """The post-projection: keys under their names, aggregates finished by Spark."""
     post = [f"{aggregates.projection.key(key.sql)} AS {quoted(key.name)}" for key in plan.keys]
     post += [f"{one.sql} AS {quoted(one.output)}" for one in aggregates.finished]
