@@ -81,8 +81,10 @@ class Grouping:
         if len(tables) == 1:
             return tables[0]
         parts = [fold.merge_sql() for fold in self.folds]
-        sql = self._select([*parts, f"sum({COUNT})::BIGINT AS {COUNT}"], "parts")
-        return query(self._compacted(sql), parts=pa.concat_tables(tables, promote_options="permissive"))
+        parts += [f"sum({COUNT})::BIGINT AS {COUNT}"] if COUNT in tables[0].column_names else []
+        return query(
+            self._compacted(self._select(parts, "parts")), parts=pa.concat_tables(tables, promote_options="permissive")
+        )
 
     def evaluate(self, groups: pa.Table) -> pa.Table:
         """The values of all groups: most accumulators are their value."""

@@ -46,6 +46,16 @@ def in_some_window(slices: Times, size: int, hop: int) -> npt.NDArray[np.bool_]:
     return inside
 
 
+def unique(slices: Times) -> Times:
+    """Each once, in no order: there are few among many, so hashing them is much faster than sorting.
+
+    >>> unique(np.array([20, 10, 20]))
+    array([20, 10])
+    """
+    once: Times = pc.unique(pa.array(slices)).to_numpy()
+    return once
+
+
 @dataclass(frozen=True)
 class SliceWindows:
     """The kernel of tumbling (size = hop) and hopping windows; lengths and times are microseconds."""
@@ -80,8 +90,7 @@ class SliceWindows:
             out += self._due(chunks, closed, watermark)
             closed = watermark if closed is None else max(closed, watermark)
         if batch is not None and batch.num_rows:
-            if self.late:
-                batch, late = self._without_late(batch, closed)
+            batch, late = self._without_late(batch, closed if self.late else None)
             chunks = self._add(chunks, batch, closed)
         if not self.late and watermark is not None:
             out += self._due(chunks, closed, watermark)
@@ -133,7 +142,7 @@ class SliceWindows:
         names = [quoted(name) for name in self.keys]
         merges = [fold.merge_sql() for fold in self.grouping.folds]
         return query(
-            f"SELECT {START} AS {SLICE}, {', '.join([*names, *merges, f'sum({COUNT})::BIGINT AS {COUNT}'])} "
+            f"SELECT {', '.join([f'{START} AS {SLICE}', *names, *merges])} "
             f"FROM inside p SEMI JOIN touched t ON {same((START, *self.keys), 'p', 't')} "
             f"GROUP BY {', '.join([START, *names])}",
             inside=self._in_windows(parts, windows),
@@ -153,13 +162,15 @@ class SliceWindows:
         return ends
 
     def _without_late(self, batch: pa.Table, closed: int | None) -> tuple[pa.Table, int]:
+        """The groups that are not late, and how many rows are; nothing else asks for the number of rows."""
+        groups = batch.drop_columns([COUNT])
         if closed is None:
-            return batch, 0
+            return groups, 0
         open_ = self._last_end(batch[SLICE].to_numpy()) > closed
         if open_.all():
-            return batch, 0
+            return groups, 0
         late = int(pc.sum(batch[COUNT].filter(pa.array(~open_))).as_py())
-        return batch.filter(pa.array(open_)), late
+        return groups.filter(pa.array(open_)), late
 
     def _add(self, chunks: tuple[Chunk, ...], batch: pa.Table, closed: int | None) -> tuple[Chunk, ...]:
         """A new chunk for the batch; older ones that are not much bigger are merged into it, so that few remain."""
@@ -193,7 +204,7 @@ class SliceWindows:
         names = [quoted(name) for name in self.keys]
         merges = [fold.merge_sql() for fold in self.grouping.folds]
         sql = (
-            f"SELECT {START} AS {SLICE}, {', '.join([*names, *merges, f'sum({COUNT})::BIGINT AS {COUNT}'])} "
+            f"SELECT {', '.join([f'{START} AS {SLICE}', *names, *merges])} "
             f"FROM parts JOIN due ON {SLICE} >= {START} AND {SLICE} < {START} + {self.size} "
             f"GROUP BY {', '.join([START, *names])}"
         )
@@ -223,7 +234,7 @@ class SliceWindows:
 
     def _windows(self, slices: Times, closed: int | None, watermark: int) -> pa.Table:
         """The starts of the windows that hold any of these slices and end in (closed, watermark]."""
-        slices = np.unique(slices)
+        slices = unique(slices)
         bases = np.floor_divide(slices, self.hop) * self.hop
         shifts = np.arange(0, max(1, -(-self.size // self.hop))) * self.hop
         starts = np.unique((bases[:, None] - shifts[None, :]).ravel()) if len(slices) else slices
@@ -251,7 +262,7 @@ class SliceWindows:
             return []
         known: Times = np.array(state.facts.get("slices", []), np.int64)
         if batch is not None and batch.num_rows:
-            known = np.unique(np.concatenate([known, batch[SLICE].to_numpy()]))
+            known = np.union1d(known, unique(batch[SLICE].to_numpy()))
         open_ = known if closed is None else known[self._last_end(known) > closed]
         return [int(one) for one in open_[:MOST_SLICES]]
 

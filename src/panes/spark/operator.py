@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from panes.kernels.kernel import Clock, Kernel, State
 from panes.kernels.over_changes import OverChanges
-from panes.spark.blob import concat, to_bytes
+from panes.spark.blob import concat
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
-from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SHIFT_MS, SUMS, ShardProcessor
+from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SHIFT_MS, SUMS, ShardProcessor, out_blob
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
 
@@ -38,6 +38,7 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
     shards = shard_ids(operator.shards)
     outputs = [*operator.outputs, *([(CONTROL, "boolean")] if operator.passes_flush else [])]
     nothing = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in outputs)).limit(0)
+    names = tuple(name for name, _ in operator.outputs)
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
     pack = Pack(operator.kernel, shards)
     if not rows.isStreaming:
@@ -46,12 +47,12 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
             rows.drop(WATERMARK)
             .mapInArrow(pack, PACKED)
             .groupBy("shard")
-            .applyInArrow(whole(operator.kernel, final), OUTPUT)
+            .applyInArrow(whole(operator.kernel, names, final), OUTPUT)
         )
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
-    processor = ShardProcessor(operator.kernel, fingerprint(operator, spark), operator.behind)
+    processor = ShardProcessor(operator.kernel, names, fingerprint(operator, spark), operator.behind)
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time
@@ -68,13 +69,13 @@ def last_watermark(rows: DataFrame) -> int | None:
     return None if found is None else found // 1000 * 1000 - SHIFT_MS * 1000
 
 
-def whole(kernel: Kernel, final: int | None) -> Callable[[pa.Table], pa.Table]:
+def whole(kernel: Kernel, outputs: tuple[str, ...], final: int | None) -> Callable[[pa.Table], pa.Table]:
     """The operator over a batch: all rows of a shard at once, then the flush; `final` is the watermark in the end."""
 
     def run_shard(packed: pa.Table) -> pa.Table:
         batch = concat([blob for blob in packed["blob"].to_pylist() if blob is not None])
         rows = kernel.step(State(), batch, Clock(final, flush=True)).rows
-        blob = to_bytes(rows) if rows is not None and rows.num_rows else None
+        blob = out_blob(rows, outputs)
         zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
         flush, at = pa.array([True]), pa.array([NEVER_LATE], pa.timestamp("us", "UTC"))
         return pa.table([pa.array([blob], pa.binary()), flush, at, *zeros], names=["blob", "flush", "at", *COUNTERS])

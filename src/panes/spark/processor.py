@@ -25,7 +25,7 @@ from panes.errors import PanesError
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
 from panes.spark.blob import concat, from_bytes, to_bytes
 
-FORMAT = 2
+FORMAT = 3
 DIRECTORY = "directory"  # the key of the directory among the chunks
 SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 1 is 1970
 
@@ -93,9 +93,10 @@ class Directory:
 class ShardProcessor(StatefulProcessor):
     """One shard's operator."""
 
-    def __init__(self, kernel: Kernel, fingerprint: dict[str, str], behind: int = 0) -> None:
+    def __init__(self, kernel: Kernel, outputs: tuple[str, ...], fingerprint: dict[str, str], behind: int = 0) -> None:
         """`behind` is how many microseconds its clock is behind the watermark."""
         self.kernel = kernel
+        self.outputs = outputs
         self.fingerprint = fingerprint
         self.behind = behind
 
@@ -136,8 +137,7 @@ class ShardProcessor(StatefulProcessor):
         written = self._write(old, step, timer, clock.flush)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
         counters |= {**counted, **self.blocks, "state_bytes": written, "kernel_us": spent, **step.counters}
-        blob = to_bytes(step.rows) if step.rows is not None and step.rows.num_rows else None
-        yield Row(blob=blob, flush=clock.flush, at=NEVER_LATE, **counters)
+        yield Row(blob=out_blob(step.rows, self.outputs), flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:
         found = self.chunks.getValue((DIRECTORY,))
@@ -186,6 +186,11 @@ class ShardProcessor(StatefulProcessor):
             if wanted is not None:
                 self.handle.registerTimer(wanted)
         return wanted
+
+
+def out_blob(rows: pa.Table | None, outputs: tuple[str, ...]) -> bytes | None:
+    """The columns of the result that somebody reads."""
+    return to_bytes(rows.select(outputs)) if rows is not None and rows.num_rows else None
 
 
 def refuse_rows(batch: pa.Table | None) -> None:

@@ -14,7 +14,7 @@ from panes.kernels.grouped import Fold, Grouping
 from panes.kernels.kernel import Kernel
 from panes.kernels.session import NUMBER, SessionWindows
 from panes.kernels.slices import END, SLICE, START, SliceWindows
-from panes.kernels.sliding import TRIGGER, SlidingWindows
+from panes.kernels.sliding import SlidingWindows
 from panes.kernels.state_machine import StateWindows
 from panes.physical import plan as physical
 from panes.spark.aggregates import Aggregates
@@ -52,8 +52,7 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_anot
     by = columns.partition if own_partitions(plan.kind) else columns.keys
     zone = projection.time_type(plan.placement)
     outputs = [(name, projection.type(name)) for name in (*columns.partition, *columns.keys)]
-    outputs += [*aggregates.outputs(), (START, zone), (END, zone)]
-    outputs += [(TRIGGER, zone)] if isinstance(plan.kind, physical.Sliding) else []
+    outputs += [*aggregates.outputs(), *((bound, zone) for bound in dict.fromkeys(call for _, call in plan.bounds))]
     changes = plan.placement.emit == physical.EmitMode.CHANGES
     outputs += [(CHANGE, "string")] if changes and below.isStreaming else []
     unpacked = operate(plan, kernel, projection, by, outputs, builder, feeds_another)
