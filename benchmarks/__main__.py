@@ -19,6 +19,7 @@ BENCHMARKS = {
     "accumulators": "benchmarks.accumulators",
     "empty": "benchmarks.empty",
     "stateful": "benchmarks.stateful",
+    "over": "benchmarks.over",
     "windows": "benchmarks.windows",
 }
 RESULTS = Path("build/bench")

@@ -52,6 +52,12 @@ def state_window_by_hand(
     yield pd.DataFrame(out, columns=["k", "s", "n"])
 
 
+CASES = {
+    "lag": (LAG, lag_by_hand, "k long, ts timestamp, v double, before double", "v double"),
+    "statewindow": (STATE, state_window_by_hand, "k long, s double, n long", "s double, n long"),
+}
+
+
 def run(console: Console) -> dict[str, object]:
     figures: dict[str, object] = {}
     table = Table("case", "", "target", title="Stateful functions, state and sliding windows", title_justify="left")
@@ -62,26 +68,23 @@ def run(console: Console) -> dict[str, object]:
         console.print(f"{name}: {ratio:.2f} ({target})")
 
     with bench() as on:
-        on.rate(identity(on, SHAPE))  # warms Spark up
-        nothing = on.rate(identity(on, SHAPE))
-        lag, state = (on.rate(on.panes(SHAPE, sql)) for sql in (LAG, STATE))
-        by_hand = on.rate(_by_hand(on, lag_by_hand, "k long, ts timestamp, v double, before double", "v double"))
-        note("lag, against applyInPandasWithState", lag / by_hand, f"≥ {HAND}")
-        by_hand = on.rate(_by_hand(on, state_window_by_hand, "k long, s double, n long", "s double, n long"))
-        note("statewindow, against applyInPandasWithState", state / by_hand, f"≥ {HAND}")
-        note("lag, against the identity pipeline", lag / nothing, f"≥ {SHARE}")
-        note("statewindow, against the identity pipeline", state / nothing, f"≥ {SHARE}")
+        for name, (sql, function, output, state) in CASES.items():
+            ours, nothing = on.ratio(on.panes(SHAPE, sql), identity(on, SHAPE))
+            note(f"{name}, against the identity pipeline", ours / nothing, f"≥ {SHARE}")
+            hand = on.rate(by_hand(on, SHAPE, function, output, state))
+            note(f"{name}, against applyInPandasWithState", ours / hand, f"≥ {HAND}")
         long = Shape(10_000, 600)
-        rates = {back: on.rate(on.panes(long, SLIDING.format(back))) for back in (10, 1_000)}
-        note("cost of a row, lookback 1,000 s against 10 s", rates[10] / rates[1_000], f"≤ {LONGER}")
+        short, longer = on.ratio(*(on.panes(long, SLIDING.format(back)) for back in (10, 1_000)))
+        note("cost of a row, lookback 1,000 s against 10 s", short / longer, f"≤ {LONGER}")
         wide = Shape(1_000_000, 60, batches=4)
-        for name, sql in (("lag", LAG), ("statewindow", STATE)):
-            few, many = (on.rate(on.panes(shape, sql)) for shape in (SHAPE, wide))
+        for name, (sql, *_) in CASES.items():
+            few, many = on.ratio(*(on.panes(shape, sql) for shape in (SHAPE, wide)))
             note(f"cost of a row, {name}, 1,000,000 keys against 10,000", few / many, f"≤ {WIDER}")
     console.print(table)
     return figures
 
 
-def _by_hand(on: Bench, function: Any, output: str, state: str) -> DataFrame:
-    rows = on.source(SHAPE).withWatermark("ts", "0 seconds")
+def by_hand(on: Bench, shape: Shape, function: Any, output: str, state: str) -> DataFrame:
+    """A function over the rows of each key, in the state API that most people use."""
+    rows = on.source(shape).withWatermark("ts", "0 seconds")
     return rows.groupBy("k").applyInPandasWithState(function, output, state, "append", "NoTimeout")

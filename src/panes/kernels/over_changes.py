@@ -34,6 +34,7 @@ from panes.kernels.over_values import (
     OrderKey,
     OverCall,
     Sorted,
+    bounded,
     evaluated,
     folded,
     over_values,
@@ -234,7 +235,7 @@ class OverChanges:
         directory = Directory.read(state.chunks)
         if batch is None or not batch.num_rows:
             return Step(state, None, self._counters(directory))
-        net = self._net(state, batch)
+        net = self._net(state, bounded(batch, self.calls, self.order_by))
         touched = self._touched(net)
         if touched is None:
             counters = self._counters(directory, inconsistent_rows=net.inconsistent)

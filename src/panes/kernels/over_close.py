@@ -24,7 +24,7 @@ from panes.kernels.over_recent import Recent
 from panes.kernels.over_running import BORN, DENSE, NUMBER, RANK, Running
 from panes.kernels.over_stages import Stages, staged
 from panes.kernels.over_tail import Tail
-from panes.kernels.over_values import Edge, OrderKey, OverCall, arranged
+from panes.kernels.over_values import Edge, OrderKey, OverCall, arranged, bounded
 from panes.kernels.release import WAITING, Release
 
 
@@ -81,6 +81,7 @@ class OverOnClose:
             rows, kept, facts = self.running.take(state.chunks, facts, rows, clock)
             chunks += kept
         if self.recent is not None:
+            rows = rows if rows is None else bounded(rows, self.calls, self.order_by)
             rows, kept, facts = self.recent.take(state.chunks, facts, rows, clock)
             chunks += kept
         if self.tail is not None:

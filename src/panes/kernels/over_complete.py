@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
-from panes.kernels.over_values import OrderKey, OverCall, arranged, over_values
+from panes.kernels.over_values import OrderKey, OverCall, arranged, bounded, over_values
 from panes.kernels.release import WAITING, Release
 
 TOP = ("row_number", "rank", "dense_rank")
@@ -52,7 +52,7 @@ class OverOnComplete:
         return Step(State(chunks, state.facts), out, counters, wake)
 
     def _evaluated(self, rows: pa.Table) -> pa.Table:
-        table = arranged(rows, self.partition, self.order_by)
+        table = arranged(bounded(rows, self.calls, self.order_by), self.partition, self.order_by)
         found = table.having(over_values(table, self.calls)).rows
         if self.top_n is None:
             return found

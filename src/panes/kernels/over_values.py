@@ -43,13 +43,15 @@ class Bound:
     """An end of a frame. ROWS counts `offset` rows; RANGE compares with the values in `column`.
 
     `span` is the most, in microseconds, that a RANGE bound can be away from its row's time: it tells how long rows
-    are kept for rows still to come. With calendar intervals it is longer than the bound usually is.
+    are kept for rows still to come. With calendar intervals it is longer than the bound usually is. `shift` is what
+    the bound differs by from the value of ORDER BY, where that is always the same: then the kernel makes the column.
     """
 
     edge: Edge
     offset: int = 0
     column: str | None = None
     span: int = 0
+    shift: int | None = None
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,17 @@ def inverse(order: Places) -> Places:
     found = np.empty_like(order)
     found[order] = np.arange(len(order))
     return found
+
+
+def bounded(rows: pa.Table, calls: Sequence[OverCall], order_by: Sequence[OrderKey]) -> pa.Table:
+    """Rows with the columns of bounds that differ from the value of ORDER BY by microseconds."""
+    frames = [call.frame for call in calls if call.frame is not None]
+    for bound in (end for frame in frames for end in (frame.start, frame.end)):
+        if bound.shift is not None and bound.column not in rows.column_names:
+            own = rows[order_by[0].column]
+            shifted = pc.add(own.cast(pa.int64()), pa.scalar(bound.shift, pa.int64()))
+            rows = rows.append_column(bound.column, shifted.cast(own.type))
+    return rows
 
 
 def columns_of(calls: Sequence[OverCall], order_by: Sequence[OrderKey]) -> list[str]:

@@ -41,7 +41,7 @@ def operate(
         passes_flush=feeds_another and CONTROL in projection.below.columns,
         behind=sessions_below(plan.input),
     )
-    return run(operator, projection.rows(plan.placement, by, shards, clocked=below > 0), builder.spark)
+    return run(operator, projection.rows(by, shards, clocked=below > 0), builder.spark)
 
 
 def operators_below(plan: physical.Plan) -> int:

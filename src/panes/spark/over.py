@@ -41,7 +41,7 @@ class Prepared:
 
 def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
     """The rows below with the values of the calls; for changes, a changelog of them."""
-    projection = Projection(below)
+    projection = Projection(below, plan.placement)
     partition = projection.keys(plan.placement.partition_by)
     own = {name: projection.row_column(name) for name in projection.own()}
     order_by = tuple(OrderKey(projection.sort_key(one.sql), one.descending, one.nulls_first) for one in plan.order_by)
@@ -88,7 +88,7 @@ def _kernel(
     order = stream_order(placement, tie_break)
     if plan.closes_with_window and not batch:
         assert placement.time is not None
-        closes = Release(projection.column(quoted(placement.time)), order, True, late=False)
+        closes = Release(projection.sort_key(quoted(placement.time)), order, True, late=False)
         return OverOnComplete(partition, order_by, own_calls, closes, top_n)
     if batch and not (placement.state_ttl is not None and _could_stream(plan, projection, order_by, own_calls)):
         everything = Release(release(placement, tie_break).time, order, True, late=False)
@@ -101,7 +101,12 @@ def _could_stream(
 ) -> bool:
     """Whether a stream could run it too: then partitions that were quiet for long are forgotten as there."""
     time = plan.placement.time
-    if time is None or not order_by or order_by[0].descending or order_by[0].column != projection.column(quoted(time)):
+    if (
+        time is None
+        or not order_by
+        or order_by[0].descending
+        or order_by[0].column != projection.sort_key(quoted(time))
+    ):
         return False
     whole = any(one.frame is not None and one.frame.end.edge is Edge.UNBOUNDED_FOLLOWING for one in calls)
     return not whole and not any(one.function in ("percent_rank", "cume_dist", "ntile") for one in calls)
@@ -191,8 +196,13 @@ def _bound(bound: physical.Bound, unit: str, plan: physical.OverWindow, projecti
     key = plan.order_by[0]
     type_ = type_of(key.sql, projection.below)
     minus = (edge is Edge.PRECEDING) != key.descending
+    span = _span(bound.offset, type_, projection.below)
+    if type_.startswith("timestamp") and span < DAY:
+        own = projection.sort_key(key.sql)
+        shift = -span if minus else span
+        return Bound(edge, column=f"{own} {shift:+}", span=span, shift=shift)
     value = f"CAST(({key.sql}) {'-' if minus else '+'} ({bound.offset}) AS {type_})"
-    return Bound(edge, column=projection.column(value), span=_span(bound.offset, type_, projection.below))
+    return Bound(edge, column=projection.column(value), span=span)
 
 
 def _span(offset: str, type_: str, below: DataFrame) -> int:

@@ -15,7 +15,6 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
-    MapState,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
@@ -32,7 +31,7 @@ SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 
 # What every progress report has, by name: sums over all shards of counters of the micro-batch and of gauges …
 SUMS = (
     *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "inconsistent_rows"),
-    *("rows_recomputed", "unchanged_rows", "blocks_read", "cache_hits", "kernel_us"),
+    *("rows_recomputed", "unchanged_rows", "blocks_read", "cache_hits", "bytes_read", "kernel_us"),
     *("open_windows", "buffered_rows", "groups", "state_bytes"),
 )
 # … and two times in microseconds: the start of the oldest open window, and the watermark.
@@ -129,14 +128,14 @@ class ShardProcessor(StatefulProcessor):
         if old.sealed:
             refuse_rows(batch)
             return
-        self.blocks = {"blocks_read": 0, "cache_hits": 0}
+        self.looked_at = {"blocks_read": 0, "cache_hits": 0, "bytes_read": 0}
         began = time.perf_counter()
         step = self.kernel.step(self._state(old), batch, clock)
         spent = int((time.perf_counter() - began) * 1e6)
         timer = self._set_timer(None if fired else old.timer, step.wake)
         written = self._write(old, step, timer, clock.flush)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
-        counters |= {**counted, **self.blocks, "state_bytes": written, "kernel_us": spent, **step.counters}
+        counters |= {**step.counters, **counted, **self.looked_at, "state_bytes": written, "kernel_us": spent}
         yield Row(blob=out_blob(step.rows, self.outputs), flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:
@@ -148,8 +147,22 @@ class ShardProcessor(StatefulProcessor):
         return directory
 
     def _state(self, directory: Directory) -> State:
-        chunks = [_chunk(one, partial(load, self.chunks, one["id"], self.blocks)) for one in directory.chunks]
+        chunks = [_chunk(one, partial(self._load, one)) for one in directory.chunks]
         return State(tuple(chunks), directory.facts or {})
+
+    def _load(self, entry: dict[str, Any]) -> pa.Table:
+        """A chunk, from the cache or the state store, and counted."""
+        id_ = entry["id"]
+        self.looked_at["bytes_read"] += entry["bytes"]
+        table = CACHE.get(id_)
+        self.looked_at["blocks_read" if table is None else "cache_hits"] += 1
+        if table is None:
+            found = self.chunks.getValue((id_,))
+            if found is None:
+                raise PanesError("state-mismatch", f"the chunk {id_} is missing from the checkpoint")
+            table = from_bytes(bytes(found[0]))
+            CACHE.put(id_, table)
+        return table
 
     def _write(self, old: Directory, step: Step, timer: int | None, sealed: bool) -> int:
         """Write the chunks that are new, drop those that are gone, and say so in the directory."""
@@ -201,21 +214,6 @@ def refuse_rows(batch: pa.Table | None) -> None:
 
 def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:
     return Chunk(entry["id"], entry["rows"], entry["low"], entry["high"], loader, entry["kind"])
-
-
-def load(chunks: MapState, id_: str, counted: dict[str, int]) -> pa.Table:
-    """A chunk, from the cache or the state store; `counted` tells which."""
-    table = CACHE.get(id_)
-    if table is not None:
-        counted["cache_hits"] += 1
-    else:
-        counted["blocks_read"] += 1
-        found = chunks.getValue((id_,))
-        if found is None:
-            raise PanesError("state-mismatch", f"the chunk {id_} is missing from the checkpoint")
-        table = from_bytes(bytes(found[0]))
-        CACHE.put(id_, table)
-    return table
 
 
 def watermark(values: TimerValues, behind: int) -> int | None:

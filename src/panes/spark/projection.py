@@ -19,8 +19,9 @@ HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, *IDENTITY))
 class Projection:
     """Columns over the rows below. What it is asked for, it names: equal texts have one name."""
 
-    def __init__(self, below: DataFrame) -> None:
+    def __init__(self, below: DataFrame, placement: physical.Placement) -> None:
         self.below = below
+        self.placement = placement
         self._names: dict[str, str] = {}
         self._types: dict[str, str] = {}
 
@@ -48,14 +49,20 @@ class Projection:
 
     def sort_key(self, sql: str) -> str:
         """The name of an ORDER BY expression."""
-        return self._typed(self.column(f"({sql})"), known_type(sql, self.below))
+        return self._typed(self._timed(sql), known_type(sql, self.below))
 
     def keys(self, texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.key(sql) for sql in texts)
 
     def row_column(self, name: str) -> str:
         """The name of a column that goes through as it is."""
-        return self._typed(self.column(quoted(name)), known_type(quoted(name), self.below))
+        return self._typed(self._timed(quoted(name)), known_type(quoted(name), self.below))
+
+    def _timed(self, sql: str) -> str:
+        """The stream's time is there already."""
+        time = self.placement.time
+        is_time = time is not None and not self.placement.time_shift and self._plain(sql) == self._plain(quoted(time))
+        return TIME if is_time else self.column(f"({sql})")
 
     def order(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of the stream's key, which break ties of time."""
@@ -76,15 +83,15 @@ class Projection:
         """The columns of the rows below that are the query's."""
         return [name for name in self.below.columns if name not in HIDDEN]
 
-    def rows(self, placement: physical.Placement, by: Iterable[str], shards: int, clocked: bool) -> DataFrame:
+    def rows(self, by: Iterable[str], shards: int, clocked: bool) -> DataFrame:
         """The kernel's rows, with their time and their shard; `clocked` if a clock is there already."""
         sql = {name: text for text, name in self._names.items()}
         shard_by = ", ".join(sql[name] for name in by)
         shard = f"pmod(hash({shard_by}), {shards})" if shard_by and shards > 1 else "0"
         columns = [f"{text} AS {name}" for name, text in sql.items()]
-        columns += [f"{self.time(placement)} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
+        columns += [f"{self.time} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
         columns += [name for name in (KEEP, CONTROL) if name in self.below.columns]
-        if not clocked and (self.below.isStreaming or placement.state_ttl is not None):
+        if not clocked and (self.below.isStreaming or self.placement.state_ttl is not None):
             clocked_by = f"{shifted(self.now)} AS {WATERMARK}"
             columns.append(WATERMARK if WATERMARK in self.below.columns else clocked_by)
         return self.below.selectExpr(*columns)
@@ -94,10 +101,12 @@ class Projection:
         """The micro-batch's time, where nobody scripts another."""
         return NOW if NOW in self.below.columns else "current_timestamp()"
 
-    def time(self, placement: physical.Placement) -> str:
+    @property
+    def time(self) -> str:
         """A row's time: its time column, or in arrival mode the micro-batch's."""
-        time = quoted(placement.time) if placement.time is not None else self.now
-        return f"({time} - INTERVAL '0.000001' SECOND)" if placement.time_shift else time
+        time = quoted(self.placement.time) if self.placement.time is not None else self.now
+        return f"({time} - INTERVAL '0.000001' SECOND)" if self.placement.time_shift else time
 
-    def time_type(self, placement: physical.Placement) -> str:
-        return type_of(self.time(placement), self.below)
+    @property
+    def time_type(self) -> str:
+        return type_of(self.time, self.below)

@@ -35,7 +35,7 @@ class Prepared:
 
 def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
     """The rows below, each with the values of the calls; `feeds_another` if a stateful operator reads them."""
-    projection = Projection(below)
+    projection = Projection(below, plan.placement)
     partition = projection.keys(plan.placement.partition_by)
     own = {name: projection.row_column(name) for name in projection.own()}
     prepared = [_prepared(call, f"v{i}", projection, builder) for i, call in enumerate(plan.calls)]

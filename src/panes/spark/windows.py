@@ -41,7 +41,7 @@ class Columns:
 
 def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
     """The DataFrame of a window; `feeds_another` if a stateful operator reads it."""
-    projection = Projection(below)
+    projection = Projection(below, plan.placement)
     aggregates = Aggregates(projection)
     if plan.raw:
         aggregates.add_rows()
@@ -50,7 +50,7 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_anot
     columns = _columns(plan, projection, aggregates.ordered)
     kernel = _kernel(plan, columns, aggregates)
     by = columns.partition if own_partitions(plan.kind) else columns.keys
-    zone = projection.time_type(plan.placement)
+    zone = projection.time_type
     outputs = [(name, projection.type(name)) for name in (*columns.partition, *columns.keys)]
     outputs += [*aggregates.outputs(), *((bound, zone) for bound in dict.fromkeys(call for _, call in plan.bounds))]
     changes = plan.placement.emit == physical.EmitMode.CHANGES

@@ -1,0 +1,175 @@
+"""OVER windows: on window close beside what people write by hand, and over changelogs as the partition grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.streaming.state import GroupState
+from rich.console import Console
+from rich.table import Table
+
+import panes
+from benchmarks.identity import identity
+from benchmarks.stateful import by_hand, lag_by_hand
+from benchmarks.streams import Bench, Shape, bench
+
+HAND, SHARE, LARGER = 10, 0.5, 2
+SHAPE = Shape(10_000, 60, batches=4)
+BY_KEY = "OVER (PARTITION BY k ORDER BY ts{}) AS result"
+LAG = f"SELECT k, ts, v, lag(v) {BY_KEY.format('')} FROM s"
+NUMBER = f"SELECT k, ts, v, row_number() {BY_KEY.format('')} FROM s"
+RANGE = f"SELECT k, ts, v, sum(v) {BY_KEY.format(' RANGE INTERVAL 10 SECONDS PRECEDING')} FROM s"
+
+
+def number_by_hand(key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    """How many rows of the key there were, its rows sorted by time."""
+    rows = pd.concat(list(frames)).sort_values("ts")
+    before = state.get[0] if state.exists else 0
+    state.update((before + len(rows),))
+    yield rows[["k", "ts", "v"]].assign(result=np.arange(before + 1, before + len(rows) + 1))
+
+
+def range_by_hand(key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    """The sum over the last ten seconds of the key; its last ten seconds are kept."""
+    rows = pd.concat(list(frames)).sort_values("ts")
+    times = rows["ts"].astype("int64").to_numpy() // 1000
+    values = rows["v"].to_numpy()
+    fresh = len(rows)
+    if state.exists:
+        old_times, old_values = state.get
+        times, values = np.concatenate([old_times, times]), np.concatenate([old_values, values])
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    results = sums[np.searchsorted(times, times, "right")] - sums[np.searchsorted(times, times - 10_000_000)]
+    kept = times >= times[-1] - 10_000_000
+    state.update((times[kept].tolist(), values[kept].tolist()))
+    yield rows[["k", "ts", "v"]].assign(result=results[len(times) - fresh :])
+
+
+ON_CLOSE = {
+    "lag": (LAG, lag_by_hand, "before double", "v double"),
+    "row_number": (NUMBER, number_by_hand, "result long", "n long"),
+    "RANGE 10 s sum": (RANGE, range_by_hand, "result double", "ts array<long>, v array<double>"),
+}
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass
+class Ledger:
+    """One partition of `size` rows, each known by its id, in the order of `o`; and files of changes of it."""
+
+    size: int
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(1)
+        self.o: Numbers = self.random.permutation(self.size * 10)[: self.size].astype(np.int64)
+        self.x: Numbers = self.random.integers(0, 1000, self.size)
+        self.files = 0
+        self.folder.mkdir(parents=True)
+
+    def write(self, kinds: list[str], ids: Numbers, x: Numbers) -> None:
+        columns = {"id": ids, "p": np.zeros(len(ids), np.int64), "o": self.o[ids], "x": x, "_change_type": kinds}
+        pq.write_table(pa.table(columns), self.folder / f"{self.files:03}.parquet")
+        self.files += 1
+
+    def load(self) -> None:
+        """All rows."""
+        self.write(["insert"] * self.size, np.arange(self.size), self.x)
+
+    def update(self, ids: Numbers) -> None:
+        """Other values in these rows."""
+        before = self.x[ids]
+        self.x[ids] = before + 1
+        kinds = ["update_preimage", "update_postimage"] * len(ids)
+        self.write(kinds, np.repeat(ids, 2), np.stack([before, before + 1], 1).ravel())
+
+    def append(self, number: int) -> None:
+        """New rows at the end."""
+        ids = np.arange(len(self.o), len(self.o) + number)
+        self.o = np.concatenate([self.o, self.o.max() + 1 + np.arange(number)])
+        self.x = np.concatenate([self.x, np.zeros(number, np.int64)])
+        self.write(["insert"] * number, ids, self.x[ids])
+
+    def scattered(self, number: int) -> Numbers:
+        return self.random.choice(self.size, number, replace=False).astype(np.int64)
+
+    def recent(self, number: int) -> Numbers:
+        """Any among the last ones of the order."""
+        return self.random.permutation(np.argsort(self.o)[-5 * number :])[:number]
+
+
+SUM = "SELECT id, p, x, sum(x) OVER (PARTITION BY p ORDER BY o ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS s FROM t"
+RANK = "SELECT id, p, x, row_number() OVER (PARTITION BY p ORDER BY o) AS n FROM t"
+SMALL, LARGE = 10_000, 1_000_000
+CHANGES, BATCHES, SETTLING = 1_000, 10, 3
+WORKLOADS = {
+    "ROWS 10 PRECEDING sum, 1,000 recent rows change": (SUM, lambda t: t.update(t.recent(CHANGES))),
+    "ROWS 10 PRECEDING sum, 1,000 rows anywhere change": (SUM, lambda t: t.update(t.scattered(CHANGES))),
+    "row_number, 1,000 rows come at the end": (RANK, lambda t: t.append(CHANGES)),
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a micro-batch: its time, and the state that it read and had, in bytes."""
+
+    ms: float
+    read: int
+    state: int
+
+
+def cost(on: Bench, sql: str, change: Any, size: int, name: str) -> Cost:
+    """The middle micro-batch of changes, after those that settle."""
+    ledger = Ledger(size, on.folder / f"{name}-{size}".replace(" ", "-"))
+    ledger.load()
+    for _ in range(BATCHES):
+        change(ledger)
+    reader = on.spark.readStream.schema("id long, p long, o long, x long, _change_type string")
+    engine = panes.Engine(on.spark)
+    rows = reader.option("maxFilesPerTrigger", 1).parquet(str(ledger.folder))
+    engine.stream("t", rows, key=["id"], changelog=True)
+    found = [one for one in on.progress(engine.sql(sql)) if one.numInputRows > 0][1 + SETTLING :]
+    counted = [one.observedMetrics["panes"] for one in found]
+    return Cost(
+        median(one.durationMs["triggerExecution"] for one in found),
+        int(median(one["bytes_read"] for one in counted)),
+        counted[-1]["state_bytes"],
+    )
+
+
+def run(console: Console) -> dict[str, object]:
+    figures: dict[str, object] = {}
+    table = Table("case", "", "target", title="OVER windows", title_justify="left")
+
+    def note(name: str, ratio: float, target: str, **more: object) -> None:
+        table.add_row(name, f"{ratio:.2f}", target)
+        figures[name] = {"ratio": ratio, "target": target, **more}
+        console.print(f"{name}: {ratio:.2f} ({target})")
+
+    with bench() as on:
+        for name, (sql, change) in WORKLOADS.items():
+            small, large = (cost(on, sql, change, size, name) for size in (SMALL, LARGE))
+            note(f"{name}: 1,000,000 rows against 10,000", large.ms / small.ms, f"≤ {LARGER}", **_costs(small, large))
+            for size, one in ((SMALL, small), (LARGE, large)):
+                console.print(f"  {size:,} rows: {one.ms:,.0f} ms, {one.read:,} of {one.state:,} bytes of state read")
+        for name, (sql, function, result, state) in ON_CLOSE.items():
+            ours, nothing = on.ratio(on.panes(SHAPE, sql), identity(on, SHAPE))
+            note(f"{name}, against the identity pipeline", ours / nothing, f"≥ {SHARE}")
+            hand = on.rate(by_hand(on, SHAPE, function, f"k long, ts timestamp, v double, {result}", state))
+            note(f"{name}, against applyInPandasWithState", ours / hand, f"≥ {HAND}")
+    console.print(table)
+    return figures
+
+
+def _costs(small: Cost, large: Cost) -> dict[str, object]:
+    return {"10,000 rows": vars(small), "1,000,000 rows": vars(large)}
