@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +22,7 @@ from pyspark.sql.streaming.stateful_processor import (
 from panes.errors import PanesError
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
 from panes.spark.blob import concat, from_bytes, to_bytes
+from panes.spark.chunk_cache import chunk_cache
 
 FORMAT = 3
 DIRECTORY = "directory"  # the key of the directory among the chunks
@@ -40,32 +40,6 @@ COUNTERS = (*SUMS, OLDEST, CLOCK)
 # `at` is a time that no watermark reaches: Spark checks it where another stateful operator follows.
 OUTPUT = "blob binary, flush boolean, at timestamp, " + ", ".join(f"{name} bigint" for name in COUNTERS)
 NEVER_LATE = datetime(9999, 1, 1)
-
-CACHE_BYTES = 256 << 20
-
-
-class ChunkCache:
-    """Chunks this worker has seen, by their random ids: a stale one is never asked for. Bounded, oldest out first."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._size = most, 0
-        self._tables: OrderedDict[str, pa.Table] = OrderedDict()
-
-    def get(self, id_: str) -> pa.Table | None:
-        table = self._tables.get(id_)
-        if table is not None:
-            self._tables.move_to_end(id_)
-        return table
-
-    def put(self, id_: str, table: pa.Table) -> None:
-        if id_ not in self._tables:
-            self._size += table.nbytes
-        self._tables[id_] = table
-        while self._size > self._most and len(self._tables) > 1:
-            self._size -= self._tables.popitem(last=False)[1].nbytes
-
-
-CACHE = ChunkCache(CACHE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -154,32 +128,36 @@ class ShardProcessor(StatefulProcessor):
         """A chunk, from the cache or the state store, and counted."""
         id_ = entry["id"]
         self.looked_at["bytes_read"] += entry["bytes"]
-        table = CACHE.get(id_)
+        table = chunk_cache().get(id_)
         self.looked_at["blocks_read" if table is None else "cache_hits"] += 1
         if table is None:
             found = self.chunks.getValue((id_,))
             if found is None:
                 raise PanesError("state-mismatch", f"the chunk {id_} is missing from the checkpoint")
             table = from_bytes(bytes(found[0]))
-            CACHE.put(id_, table)
+            chunk_cache().remember(id_, table)
         return table
 
     def _write(self, old: Directory, step: Step, timer: int | None, sealed: bool) -> int:
         """Write the chunks that are new, drop those that are gone, and say so in the directory."""
         known = {one["id"]: one for one in old.chunks}
         described: list[dict[str, Any]] = []
+        fresh: dict[str, bytes] = {}
         for chunk in step.state.chunks:
             entry = known.pop(chunk.id, None)
             if entry is None:
                 table = chunk.load()
                 blob = to_bytes(table)
                 self.chunks.updateValue((chunk.id,), (blob,))
-                CACHE.put(chunk.id, table)
+                chunk_cache().remember(chunk.id, table)
+                fresh[chunk.id] = blob
                 entry = {name: getattr(chunk, name) for name in ("id", "rows", "low", "high", "kind")}
                 entry["bytes"] = len(blob)
             described.append(entry)
         for gone in known:
             self.chunks.removeKey((gone,))
+        chunk_cache().drop(known)
+        chunk_cache().share(fresh)
         size = sum(int(entry["bytes"]) for entry in described)
         new = Directory(self.fingerprint, tuple(described), dict(step.state.facts), timer, sealed)
         if new != old or not old.facts:
