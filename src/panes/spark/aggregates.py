@@ -87,14 +87,23 @@ def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
     if argument.function in ("percentile", "approx_count_distinct"):
         args, constant = args[:1], (argument.args[1] if len(argument.args) > 1 else "")
     types = [known_type(arg, below) for arg in args]
-    casts = [argument_cast(argument.function, type_) for type_ in types]
-    cast = [f"CAST({arg} AS {to})" if to else f"({arg})" for arg, to in zip(args, casts, strict=True)]
-    types = [to or type_ for to, type_ in zip(casts, types, strict=True)]
+    wanted = [argument_cast(argument.function, type_) or type_ for type_ in types]
+    cast = [as_type(*given) for given in zip(args, types, wanted, strict=True)]
+    types = wanted
     if argument.function == "approx_count_distinct":
         return Prepared((f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END",), ("bigint",))
     if argument.function == "percentile":
         return Prepared(tuple(cast), (*types, type_of(constant, below)), _as_duck(constant, below))
     return Prepared(tuple(cast), tuple(types))
+
+
+def as_type(sql: str, type_: str, wanted: str) -> str:
+    """An expression cast where it must be: uncast, a column is the one that others read too.
+
+    >>> as_type("v", "float", "double"), as_type("v", "double", "double")
+    ('CAST(v AS double)', '(v)')
+    """
+    return f"({sql})" if type_ == wanted else f"CAST({sql} AS {wanted})"
 
 
 def accumulated(argument: physical.Argument, given: Prepared) -> Accumulator:

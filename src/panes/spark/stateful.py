@@ -15,6 +15,7 @@ from panes.kernels.accumulators import accumulator, argument_cast
 from panes.kernels.stateful import StatefulCall, StatefulFunctions
 from panes.kernels.user_functions import UserFunction
 from panes.physical import plan as physical
+from panes.spark.aggregates import as_type
 from panes.spark.chain import operate, release
 from panes.spark.expressions import arrow_type, known_type, quoted
 from panes.spark.pack import CONTROL, NOW, TIME
@@ -103,9 +104,9 @@ def _accumulated(
 ) -> Prepared:
     """acc_sum, acc_avg, acc_min, acc_max and acc_count (x [, begin, reset])."""
     function = argument.function.removeprefix("acc_")
-    to = argument_cast(function, type_)
-    x = projection.column(f"CAST({argument.args[0]} AS {to})" if to else f"({argument.args[0]})")
-    found = accumulator(function, [to or type_])
+    wanted = argument_cast(function, type_) or type_
+    x = projection.column(as_type(argument.args[0], type_, wanted))
+    found = accumulator(function, [wanted])
     if found is None:
         raise PanesError("not-executable", f"{argument.text} has no accumulator yet")
     begin, reset = (*(projection.column(f"({one})") for one in argument.args[1:]), None, None)[:2]
