@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.kernels.blocks import Cutter, Directory, Keys, Piece, Sorting
+from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Piece, Sorting
 from panes.kernels.kernel import State
 
 from .harness import restarted
@@ -42,7 +42,7 @@ def cut(rows: list[Row], size: int) -> list[list[Piece]]:
 
 def rows_of(blocks: Directory, numbers: Any = None) -> list[Row]:
     wanted = range(len(blocks.fences)) if numbers is None else sorted(numbers)
-    return [tuple(row.values()) for part in blocks.load(wanted) for row in part.to_pylist()]
+    return [tuple(row.values()) for part in blocks.load(wanted) for row in part.drop_columns([HOME]).to_pylist()]
 
 
 def sort_key(row: Row) -> Any:

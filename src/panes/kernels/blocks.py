@@ -22,7 +22,7 @@ from panes.kernels.frames import Places
 from panes.kernels.kernel import Chunk, new_chunk
 
 BLOCK, FENCES = "block", "fences"
-AT = "row_at"
+AT, HOME = "row_at", "row_home"
 UPWARD = "ASC NULLS FIRST"
 
 
@@ -130,18 +130,22 @@ SCHEMA = pa.schema([("id", pa.string()), ("rows", pa.int64()), *((name, pa.binar
 
 @dataclass(frozen=True)
 class Directory:
-    """The fences of all blocks in order, and the blocks' chunks by their ids. All answers are numbers of blocks."""
+    """The fences of all blocks in order, and the blocks' chunks by their ids. All answers are numbers of blocks.
+
+    `name` tells its chunks from those of another directory in the same state.
+    """
 
     fences: tuple[Fence, ...]
     chunks: dict[str, Chunk]
     own: Chunk | None = None  # the chunk that this directory was read from
+    name: str = ""
 
     @staticmethod
-    def read(chunks: Iterable[Chunk]) -> Directory:
+    def read(chunks: Iterable[Chunk], name: str = "") -> Directory:
         chunks = tuple(chunks)
-        own = next((chunk for chunk in chunks if chunk.kind == FENCES), None)
-        blocks = {chunk.id: chunk for chunk in chunks if chunk.kind == BLOCK}
-        return Directory(tuple(Fence(**row) for row in own.load().to_pylist()) if own else (), blocks, own)
+        own = next((chunk for chunk in chunks if chunk.kind == name + FENCES), None)
+        blocks = {chunk.id: chunk for chunk in chunks if chunk.kind == name + BLOCK}
+        return Directory(tuple(Fence(**row) for row in own.load().to_pylist()) if own else (), blocks, own, name)
 
     @property
     def rows(self) -> int:
@@ -154,7 +158,7 @@ class Directory:
         own = self.own
         if own is None:
             table = pa.Table.from_pylist([vars(fence) for fence in self.fences], SCHEMA)
-            own = new_chunk(table, None, FENCES)
+            own = new_chunk(table, None, self.name + FENCES)
         return (*(self.chunks[fence.id] for fence in self.fences), own)
 
     def homes(self, rows: pa.Array) -> Places:
@@ -164,6 +168,13 @@ class Directory:
         """
         inner = [left(rows, fence.first_row) for fence in self.fences[1:]]
         return np.array([0, *inner, len(rows)], np.int64)
+
+    def homes_of(self, rows: pa.Array, order: Places) -> Places:
+        """The block into which each row belongs; `order` are the places of the rows whose keys these are."""
+        counts = np.diff(self.homes(rows))
+        homes = np.empty(len(order), np.int64)
+        homes[order] = np.repeat(np.arange(len(counts)), counts)
+        return homes
 
     def with_any(self, keys: Keys) -> set[int]:
         """The blocks into which any of these rows belong, and the next where only there the row's partition begins."""
@@ -236,7 +247,9 @@ class Directory:
         return {at + 1 if at + 1 < len(self.fences) else at - 1 for at in few if len(self.fences) > 1}
 
     def load(self, blocks: Iterable[int]) -> list[pa.Table]:
-        return [self.chunks[self.fences[at].id].load() for at in blocks]
+        """The rows of each of these blocks, which say where they are from."""
+        tables = [(at, self.chunks[self.fences[at].id].load()) for at in blocks]
+        return [table.append_column(HOME, pa.repeat(pa.scalar(at, pa.int64()), table.num_rows)) for at, table in tables]
 
     def replaced(self, dirty: Sequence[range], pieces: Sequence[Sequence[Piece]]) -> Directory:
         """This directory with new pieces in place of each run of blocks that changed."""
@@ -251,7 +264,7 @@ class Directory:
                 chunks[piece.fence.id] = piece.chunk
                 fences.append(piece.fence)
             at = run.stop
-        return Directory((*fences, *self.fences[at:]), chunks)
+        return Directory((*fences, *self.fences[at:]), chunks, name=self.name)
 
 
 @dataclass(frozen=True)
@@ -269,6 +282,17 @@ class Cutter:
     size: int
     sorting: Sorting
     bounds: tuple[str, ...] = ()
+    name: str = ""
+
+    def rewritten(
+        self, directory: Directory, rows: pa.Table, dirty: set[int], loaded: set[int], names: Sequence[str]
+    ) -> Directory:
+        """The directory with new blocks in place of the dirty ones; `rows` are all of those that were loaded."""
+        homes = rows[HOME].to_numpy()
+        sizes = dict(enumerate(np.bincount(homes, minlength=max(len(directory.fences), 1)).tolist()))
+        runs = self.dirty_runs(dirty, loaded, sizes)
+        spans = [np.searchsorted(homes, [run.start, run.stop]).tolist() for run in runs]
+        return directory.replaced(runs, self.pieces(rows, spans, names)) if runs else directory
 
     def pieces(self, rows: pa.Table, spans: Sequence[tuple[int, int]], names: Sequence[str]) -> list[list[Piece]]:
         """Blocks of each of these spans of rows; `names` are the columns that are kept."""
@@ -285,7 +309,7 @@ class Cutter:
         return edges if number else []
 
     def _chunk(self, rows: pa.Table, start: int, stop: int) -> Chunk:
-        return new_chunk(rows.slice(start, stop - start).combine_chunks(), None, BLOCK)
+        return new_chunk(rows.slice(start, stop - start).combine_chunks(), None, self.name + BLOCK)
 
     def _fenced(self, rows: pa.Table, ends: Sequence[tuple[int, int]], chunks: Sequence[Chunk]) -> Iterator[Piece]:
         edges = [at for start, stop in ends for at in (start, stop - 1)]

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.errors import PanesError
-from panes.kernels.blocks import Cutter, Directory, Keys, Sorting
-from panes.kernels.carry import Carry
+from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
 from panes.kernels.changes import BEFORE, CHANGE, DELETE, INSERT, difference
 from panes.kernels.duck import query, quoted, same
 from panes.kernels.frames import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach, runs
 from panes.kernels.kernel import Chunk, Clock, State, Step
+from panes.kernels.key_index import KeyIndex
 from panes.kernels.over_values import (
     PLACE,
     Bound,
@@ -43,9 +43,7 @@ from panes.kernels.partitions import codes
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
-GONE, FRESH, HOME = "row_is_gone", "row_is_fresh", "row_home"
 POSITION = "row_position"
-INDEX = "index"
 RANKS = ("row_number", "rank", "dense_rank")
 WHOLE = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
 RUNNING = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
@@ -126,10 +124,7 @@ class Touched:
 
     def homes(self, directory: Directory) -> Places:
         """The block into which each belongs."""
-        counts = np.diff(directory.homes(self.keys.row))
-        homes = np.empty(len(self.order), np.int64)
-        homes[self.order] = np.repeat(np.arange(len(counts)), counts)
-        return homes
+        return directory.homes_of(self.keys.row, self.order)
 
     @cached_property
     def moves(self) -> Mask:
@@ -293,15 +288,14 @@ class OverChanges:
         return (*(call.output for call in self._all_calls), *states)
 
     @cached_property
-    def _index(self) -> Carry:
-        return Carry(self.key, INDEX)
+    def _index(self) -> KeyIndex:
+        return KeyIndex(self.key, tuple(dict.fromkeys((*self.key, *self._sorting.columns))), self.size)
 
     def _net(self, state: State, batch: pa.Table) -> Net:
         if self.change_type is None:
             return Net(batch.select(self._sorting.columns).slice(0, 0), batch.select(self._columns), ())
-        names = tuple(dict.fromkeys((*self.key, *self._sorting.columns)))
-        known = self._index.find(state.chunks, batch.select(self.key))
-        known = known.select(names) if known is not None and known.num_rows else batch.select(names).slice(0, 0)
+        names = self._index.columns
+        known = self._index.find(state.chunks, batch.select(names))
         judged = self._judged(batch, known)
         bad = judged.filter(judged["is_bad"])
         if bad.num_rows and self.on_inconsistency == "fail":
@@ -428,10 +422,7 @@ class OverChanges:
         return tuple(dict.fromkeys(column for column in columns if column is not None))
 
     def _merged(self, directory: Directory, loaded: Sequence[int], net: Net, touched: Touched) -> Merged:
-        tables = [
-            table.append_column(HOME, pa.repeat(pa.scalar(at, pa.int64()), table.num_rows))
-            for at, table in zip(loaded, directory.load(loaded), strict=True)
-        ]
+        tables = directory.load(loaded)
         known = sum(table.num_rows for table in tables)
         homes = touched.homes(directory)[net.removed.num_rows :]
         gone = np.zeros(known + len(homes), np.bool_)
@@ -542,15 +533,9 @@ class OverChanges:
         dirty = (dirty | ~kept) & (kept | ~merged.fresh[~merged.gone])
         touched = np.concatenate([rows[HOME].to_numpy()[dirty], merged.rows[HOME].to_numpy()[merged.gone]])
         blocks = set(np.unique(touched).tolist())
-        rows = rows.filter(pa.array(kept))
-        homes = rows[HOME].to_numpy()
-        sizes = dict(enumerate(np.bincount(homes, minlength=max(len(directory.fences), 1)).tolist()))
         cutter = Cutter(self.size, self._sorting, self._bounds)
-        dirty_runs = cutter.dirty_runs(blocks, set(loaded), sizes)
         names = [*self._columns, *self._results]
-        spans = [np.searchsorted(homes, [run.start, run.stop]).tolist() for run in dirty_runs]
-        pieces = cutter.pieces(rows, spans, names)
-        return directory.replaced(dirty_runs, pieces) if dirty_runs else directory
+        return cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, set(loaded), names)
 
 
 @dataclass(frozen=True)
