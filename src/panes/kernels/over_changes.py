@@ -9,185 +9,26 @@ changed one has, so that the work does not grow with the rows in front of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from string import Template
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.errors import PanesError
 from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
-from panes.kernels.changes import BEFORE, CHANGE, DELETE, INSERT, difference
-from panes.kernels.duck import query, quoted, same
-from panes.kernels.frames import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach, runs
-from panes.kernels.kernel import Chunk, Clock, State, Step
+from panes.kernels.changes import CHANGE, DELETE, difference
+from panes.kernels.duck import query, same
+from panes.kernels.frames import Mask, Places, covered, runs
+from panes.kernels.kernel import Clock, State, Step
 from panes.kernels.key_index import KeyIndex
-from panes.kernels.over_values import (
-    PLACE,
-    Bound,
-    Edge,
-    Frame,
-    OrderKey,
-    OverCall,
-    Sorted,
-    bounded,
-    evaluated,
-    folded,
-    over_values,
-)
+from panes.kernels.over_going import POSITION, RANKS, Column, Going, chunks_of, is_carried, state_of
+from panes.kernels.over_merged import Merged, Touched, offsets, sees
+from panes.kernels.over_net import Net, Netting
+from panes.kernels.over_values import Edge, Frame, OrderKey, OverCall, Sorted, bounded, over_values
 from panes.kernels.partitions import codes
-
-Column: TypeAlias = "pa.Array | pa.ChunkedArray"
-
-POSITION = "row_position"
-RANKS = ("row_number", "rank", "dense_rank")
-WHOLE = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
-RUNNING = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
-
-
-def sees(call: OverCall) -> Frame:
-    """The frame of rows on which the value of a call depends, also of calls that have none in SQL."""
-    match call.function:
-        case "row_number" | "rank" | "dense_rank":
-            return RUNNING
-        case "percent_rank" | "cume_dist" | "ntile":
-            return WHOLE
-        case "lag":
-            back = Bound(Edge.UNBOUNDED_PRECEDING) if call.ignore_nulls else Bound(Edge.PRECEDING, call.offset)
-            return Frame("ROWS", back, Bound(Edge.CURRENT_ROW))
-        case "lead":
-            ahead = Bound(Edge.UNBOUNDED_FOLLOWING) if call.ignore_nulls else Bound(Edge.FOLLOWING, call.offset)
-            return Frame("ROWS", Bound(Edge.CURRENT_ROW), ahead)
-    assert call.frame is not None
-    return call.frame
-
-
-def offsets(frame: Frame) -> tuple[int | None, int | None]:
-    """The ends of a ROWS frame as distances from the row; None is the partition's edge.
-
-    >>> offsets(Frame("ROWS", Bound(Edge.PRECEDING, 2), Bound(Edge.CURRENT_ROW)))
-    (-2, 0)
-    """
-    return _offset(frame.start), _offset(frame.end)
-
-
-def _offset(bound: Bound) -> int | None:
-    match bound.edge:
-        case Edge.PRECEDING:
-            return -bound.offset
-        case Edge.FOLLOWING:
-            return bound.offset
-        case Edge.CURRENT_ROW:
-            return 0
-    return None
-
-
-def is_carried(call: OverCall) -> bool:
-    """Whether a row's value follows from the row before it: ranks, and frames from the first row to this one.
-
-    Accumulators that hold all their values are not kept for each row.
-    """
-    if call.function in RANKS:
-        return True
-    frame = call.frame
-    if frame is None or frame.start.edge is not Edge.UNBOUNDED_PRECEDING or frame.end.edge is not Edge.CURRENT_ROW:
-        return False
-    if call.accumulator is not None:
-        return "list(" not in call.accumulator.fold
-    return call.function in ("first_value", "last_value")
-
-
-def state_of(call: OverCall) -> str:
-    return f"{call.output} accumulator"
-
-
-@dataclass(frozen=True)
-class Net:
-    """What a micro-batch does to the table: rows that go, by their sort columns, and rows that come."""
-
-    removed: pa.Table
-    inserted: pa.Table
-    index: tuple[Chunk, ...]
-    inconsistent: int = 0
-
-
-@dataclass(frozen=True)
-class Touched:
-    """The rows that go and those that come in one order; `order` are their places, those that go counted first."""
-
-    keys: Keys
-    order: Places
-
-    def homes(self, directory: Directory) -> Places:
-        """The block into which each belongs."""
-        return directory.homes_of(self.keys.row, self.order)
-
-    @cached_property
-    def moves(self) -> Mask:
-        """Which of them do not meet their like: a row that goes while one of the same key and order comes, stays."""
-        same = pc.equal(self.keys.row.slice(1), self.keys.row.slice(0, len(self.order) - 1)).to_numpy(
-            zero_copy_only=False
-        )
-        moves: Mask = ~(np.append(same, False) | np.append(False, same))
-        return moves
-
-
-@dataclass(frozen=True)
-class Merged:
-    """Loaded rows and the batch's in one order: those that go, those that come, and those that stay.
-
-    Rows that are left have places; a row that goes is at the place of the next one that is left.
-    """
-
-    rows: pa.Table
-    gone: Mask
-    fresh: Mask
-    moves: Mask  # rows that come, go or move, not those that only get other values at their place in the order
-    sorted: Sorted  # over all of them; its partitions are broken where blocks between were not loaded
-
-    @cached_property
-    def left(self) -> pa.Table:
-        return self.rows.filter(pa.array(~self.gone))
-
-    @cached_property
-    def size(self) -> int:
-        return int(self.before[-1])
-
-    @cached_property
-    def before(self) -> Places:
-        """How many rows that are left are before each row, and before the end."""
-        return np.concatenate([[0], np.cumsum(~self.gone)]).astype(np.int64)
-
-    @cached_property
-    def extents(self) -> Ranges:
-        """The places of each row's partition."""
-        return extents(self.sorted.part, ~self.gone)
-
-    def reached(self, call: OverCall) -> tuple[Mask, Ranges]:
-        """The rows that are left whose value of this call may have changed; and the rows each of these needs."""
-        frame = sees(call)
-        changed = self.moves if call.frame is None and not call.args else self.gone | self.fresh
-        if frame.unit == "ROWS":
-            return self._reached_by_rows(*offsets(frame), changed)
-        first, stop = self.sorted.bounds(frame)
-        mask = (holding(Ranges(first, stop), changed) | self.fresh)[~self.gone]
-        places = np.flatnonzero(mask)
-        first, stop = (self.before[ends[~self.gone][places]] for ends in (first, stop))
-        return mask, Ranges(np.minimum(first, places), np.maximum(stop, places + 1))
-
-    def _reached_by_rows(self, first: int | None, last: int | None, changed: Mask) -> tuple[Mask, Ranges]:
-        at = np.flatnonzero(changed)
-        inside = Ranges(self.extents.start[at], self.extents.stop[at])
-        reach = rows_reach(self.before[at], self.gone[at], inside, first, last)
-        mask = covered(reach, self.size) | self.fresh[~self.gone]
-        places = np.flatnonzero(mask)
-        inside = Ranges(self.extents.start[~self.gone][places], self.extents.stop[~self.gone][places])
-        wide = (end if end is None else fit(end, 0) for end, fit in ((first, min), (last, max)))
-        return mask, rows_frames(places, inside, *wide)
 
 
 @dataclass(frozen=True)
@@ -287,77 +128,13 @@ class OverChanges:
         states = [state_of(call) for call in self.calls if call.accumulator is not None and is_carried(call)]
         return (*(call.output for call in self._all_calls), *states)
 
-    @cached_property
-    def _index(self) -> KeyIndex:
-        return KeyIndex(self.key, tuple(dict.fromkeys((*self.key, *self._sorting.columns))), self.size)
-
     def _net(self, state: State, batch: pa.Table) -> Net:
         if self.change_type is None:
             return Net(batch.select(self._sorting.columns).slice(0, 0), batch.select(self._columns), ())
-        names = self._index.columns
-        known = self._index.find(state.chunks, batch.select(names))
-        judged = self._judged(batch, known)
-        bad = judged.filter(judged["is_bad"])
-        if bad.num_rows and self.on_inconsistency == "fail":
-            raise self._inconsistent(bad)
-        last = self._last(judged)
-        come, go = last.filter(pc.invert(last["deletes"])), last.filter(last["deletes"])
-        index = self._index.put(
-            state.chunks,
-            query(f"SELECT {_list(names)} FROM come EXCEPT SELECT {_list(names)} FROM known", come=come, known=known),
-            go.filter(go["was_there"]).select(self.key),
-        )
-        removed = query(
-            f"SELECT k.* FROM known k SEMI JOIN last l ON {same(self.key, 'k', 'l')}", known=known, last=last
-        )
-        return Net(removed, come.select(self._columns), index, bad.num_rows)
-
-    def _order(self, sequence: str, deletes: str, arrival: str) -> str:
-        parts = [f"{quoted(self.sequence)} {sequence}", f"deletes {deletes}"] if self.sequence is not None else []
-        return ", ".join([*parts, *(f"{quoted(name)} {arrival}" for name in self.arrival)])
-
-    def _judged(self, batch: pa.Table, known: pa.Table) -> pa.Table:
-        """Each change with whether its key was there before the batch, and whether it does not fit.
-
-        Whether a key is there follows from the change before: after a delete it is not, else it is.
-        """
-        change = quoted(self.change_type or "")
-        keys = _list(self.key)
-        return query(
-            f"""
-            WITH told AS (
-                SELECT b.*, {change} IN ('{DELETE}', '{BEFORE}') AS deletes, k.is_known IS NOT NULL AS was_there
-                FROM batch b LEFT JOIN (SELECT {keys}, true AS is_known FROM known) k ON {same(self.key, "b", "k")}
-            ), followed AS (
-                SELECT *, NOT coalesce(lag(deletes) OVER (
-                    PARTITION BY {keys} ORDER BY {self._order("ASC NULLS FIRST", "DESC", "ASC")}
-                ), NOT was_there) AS is_there FROM told
-            )
-            SELECT *, CASE WHEN deletes THEN NOT is_there ELSE is_there AND {change} = '{INSERT}' END AS is_bad
-            FROM followed
-            """,
-            batch=batch,
-            known=known,
-        )
-
-    def _last(self, judged: pa.Table) -> pa.Table:
-        """The change of each key that holds in the end."""
-        order = self._order("DESC NULLS LAST", "ASC", "DESC")
-        return query(
-            f"SELECT * FROM judged WHERE NOT is_bad "
-            f"QUALIFY row_number() OVER (PARTITION BY {_list(self.key)} ORDER BY {order}) = 1",
-            judged=judged,
-        )
-
-    def _inconsistent(self, bad: pa.Table) -> PanesError:
-        row = bad.sort_by([(name, "ascending") for name in self.arrival]).slice(0, 1).to_pylist()[0]
-        key = ", ".join(f"{name} = {row[name]!r}" for name in self.key)
-        text = "is not there" if row["deletes"] else "is there already"
-        return PanesError(
-            "inconsistent-change",
-            f"{row[self.change_type or '']} of a row whose key {text}: {key}",
-            hint="Set on_inconsistency = 'skip' to leave such changes out and count them.",
-        )
+        names = tuple(dict.fromkeys((*self.key, *self._sorting.columns)))
+        index = KeyIndex(self.key, names, self.size)
+        netting = Netting(index, self._columns, self.change_type, self.arrival, self.sequence, self.on_inconsistency)
+        return netting.net(state.chunks, batch)
 
     # ---- what is read
 
@@ -538,122 +315,8 @@ class OverChanges:
         return cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, set(loaded), names)
 
 
-@dataclass(frozen=True)
-class Going:
-    """Rows that are computed again, in runs that go on from the row before each: `last`, NULL where there is none.
-
-    rank  1  2  2 | .  .  .        the row before is the third, of rank 2:
-                    4  5  5        the run goes on from there
-    """
-
-    table: Sorted
-    last: pa.Table
-    has_last: Mask
-    tied: Mask  # whether the first row of a run is a peer of the one before
-
-    @staticmethod
-    def on(table: Sorted, merged: Merged, mask: Mask, names: Iterable[str]) -> Going:
-        left = ~merged.gone
-        part, peer = merged.sorted.part[left], merged.sorted.peer[left]
-        first = np.flatnonzero(mask)[np.unique(table.first)]
-        before = np.maximum(first - 1, 0)
-        has_last = (first > 0) & (part[before] == part[first])
-        known = merged.left.select([name for name in names if name in merged.left.column_names])
-        return Going(
-            table, known.take(pa.array(before, mask=~has_last)), has_last, has_last & (peer[before] == peer[first])
-        )
-
-    def values(self, calls: Sequence[OverCall]) -> dict[str, Column]:
-        """Results, and the accumulators with which the next run goes on."""
-        found: dict[str, Column] = {}
-        for call in calls:
-            if call.function in RANKS:
-                found[call.output] = pa.array(self._rank(call))
-            elif call.accumulator is None:
-                found[call.output] = self._picked(call)
-        aggregates = [call for call in calls if call.accumulator is not None]
-        return found | (self._aggregated(aggregates) if aggregates else {})
-
-    def _number(self, name: str) -> Places:
-        """A number of the row before each row's run; 0 where there is none."""
-        if name not in self.last.column_names:
-            return np.zeros(len(self.table.part), np.int64)
-        numbers: Places = self.last[name].fill_null(0).to_numpy()
-        return numbers[self.table.part]
-
-    def _rank(self, call: OverCall) -> Places:
-        table = self.table
-        tied = self.tied[table.part]
-        match call.function:
-            case "row_number":
-                return self._number(call.output) + table.place - table.first + 1
-            case "dense_rank":
-                return self._number(call.output) + table.peer - table.peer[table.first] + 1 - tied
-        inherits = tied & (table.peer == table.peer[table.first])
-        ranks = self._number(POSITION) + table.peers_first - table.first + 1
-        return np.where(inherits, self._number(call.output), ranks)
-
-    def _picked(self, call: OverCall) -> Column:
-        """first_value is that of the row before; last_value too, where all NULLs since are ignored."""
-        own = over_values(self.table, [call])[call.output]
-        if call.output not in self.last.column_names or (call.function == "last_value" and not call.ignore_nulls):
-            return own
-        before = self.last[call.output].take(pa.array(self.table.part))
-        if call.function == "last_value":
-            return pc.coalesce(own, before)
-        return pc.coalesce(before, own) if call.ignore_nulls else self._chosen(before, own)
-
-    def _chosen(self, before: Column, own: Column) -> Column:
-        size = len(self.table.part)
-        both = pa.chunked_array([*_chunks(before), *_chunks(own)])
-        return both.take(pa.array(np.arange(size) + np.where(self.has_last[self.table.part], 0, size)))
-
-    def _aggregated(self, calls: Sequence[OverCall]) -> dict[str, Column]:
-        table = self.table
-        frames = [(table.first, table.place + 1)] * len(calls)
-        order = self._number(POSITION) + table.place - table.first
-        states = self._joined(folded(table, calls, frames, order), calls)
-        shown = {PLACE: states[PLACE]}
-        for call in calls:
-            assert call.frame is not None
-            whole = call.frame.unit == "RANGE"
-            shown[call.output] = (
-                states[call.output].take(pa.array(table.peers_stop - 1)) if whole else states[call.output]
-            )
-        values = evaluated(pa.table(shown), calls)
-        found: dict[str, Column] = {call.output: values[call.output] for call in calls}
-        return found | {state_of(call): states[call.output] for call in calls}
-
-    def _joined(self, states: pa.Table, calls: Sequence[OverCall]) -> pa.Table:
-        """The accumulators of each row joined to those of the row before its run."""
-        some = self.has_last[self.table.part]
-        if not some.any():
-            return states
-        part = pa.array(self.table.part[some])
-        before = {call.output: self.last[state_of(call)].take(part) for call in calls}
-        parts = [
-            f"{Template(call.accumulator.merge).substitute(s=quoted(call.output))} AS {quoted(call.output)}"
-            for call in calls
-            if call.accumulator is not None
-        ]
-        return query(
-            f"SELECT {', '.join([PLACE, *parts])} FROM (FROM before UNION ALL BY NAME FROM states) "
-            f"GROUP BY {PLACE} ORDER BY {PLACE}",
-            before=pa.table({PLACE: pa.array(self.table.place[some]), **before}),
-            states=states,
-        )
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(quoted(name) for name in names)
-
-
 def _numbered(differs: Mask) -> Places:
     return np.concatenate([[0], np.cumsum(differs)]).astype(np.int64)
-
-
-def _chunks(column: Column) -> list[pa.Array]:
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
 def _spliced(rows: pa.Table, name: str, mask: Mask, values: Column, again: Mask) -> Column:
@@ -664,7 +327,7 @@ def _spliced(rows: pa.Table, name: str, mask: Mask, values: Column, again: Mask)
     old = rows[name]
     index = np.arange(len(old))
     index[mask] = len(old) + np.arange(len(values))
-    return pa.chunked_array([*old.chunks, *(one.cast(old.type) for one in _chunks(values))], old.type).take(
+    return pa.chunked_array([*old.chunks, *(one.cast(old.type) for one in chunks_of(values))], old.type).take(
         pa.array(index)
     )
 

@@ -1,0 +1,133 @@
+"""The rows of loaded blocks and of a micro-batch in one order: where a change is, and how far it reaches.
+
+loaded   10 20 30 40 50        30 goes and 35 comes:
+merged   10 20 __ 35 40 50     with ROWS 1 PRECEDING it reaches 35 and 40, which need 20
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from panes.kernels.blocks import Directory, Keys
+from panes.kernels.frames import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach
+from panes.kernels.over_values import Bound, Edge, Frame, OverCall, Sorted
+
+WHOLE = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
+RUNNING = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+
+
+def sees(call: OverCall) -> Frame:
+    """The frame of rows on which the value of a call depends, also of calls that have none in SQL."""
+    match call.function:
+        case "row_number" | "rank" | "dense_rank":
+            return RUNNING
+        case "percent_rank" | "cume_dist" | "ntile":
+            return WHOLE
+        case "lag":
+            back = Bound(Edge.UNBOUNDED_PRECEDING) if call.ignore_nulls else Bound(Edge.PRECEDING, call.offset)
+            return Frame("ROWS", back, Bound(Edge.CURRENT_ROW))
+        case "lead":
+            ahead = Bound(Edge.UNBOUNDED_FOLLOWING) if call.ignore_nulls else Bound(Edge.FOLLOWING, call.offset)
+            return Frame("ROWS", Bound(Edge.CURRENT_ROW), ahead)
+    assert call.frame is not None
+    return call.frame
+
+
+def offsets(frame: Frame) -> tuple[int | None, int | None]:
+    """The ends of a ROWS frame as distances from the row; None is the partition's edge.
+
+    >>> offsets(Frame("ROWS", Bound(Edge.PRECEDING, 2), Bound(Edge.CURRENT_ROW)))
+    (-2, 0)
+    """
+    return _offset(frame.start), _offset(frame.end)
+
+
+def _offset(bound: Bound) -> int | None:
+    match bound.edge:
+        case Edge.PRECEDING:
+            return -bound.offset
+        case Edge.FOLLOWING:
+            return bound.offset
+        case Edge.CURRENT_ROW:
+            return 0
+    return None
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The rows that go and those that come in one order; `order` are their places, those that go counted first."""
+
+    keys: Keys
+    order: Places
+
+    def homes(self, directory: Directory) -> Places:
+        """The block into which each belongs."""
+        return directory.homes_of(self.keys.row, self.order)
+
+    @cached_property
+    def moves(self) -> Mask:
+        """Which of them do not meet their like: a row that goes while one of the same key and order comes, stays."""
+        same = pc.equal(self.keys.row.slice(1), self.keys.row.slice(0, len(self.order) - 1)).to_numpy(
+            zero_copy_only=False
+        )
+        moves: Mask = ~(np.append(same, False) | np.append(False, same))
+        return moves
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Loaded rows and the batch's in one order: those that go, those that come, and those that stay.
+
+    Rows that are left have places; a row that goes is at the place of the next one that is left.
+    """
+
+    rows: pa.Table
+    gone: Mask
+    fresh: Mask
+    moves: Mask  # rows that come, go or move, not those that only get other values at their place in the order
+    sorted: Sorted  # over all of them; its partitions are broken where blocks between were not loaded
+
+    @cached_property
+    def left(self) -> pa.Table:
+        return self.rows.filter(pa.array(~self.gone))
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.before[-1])
+
+    @cached_property
+    def before(self) -> Places:
+        """How many rows that are left are before each row, and before the end."""
+        return np.concatenate([[0], np.cumsum(~self.gone)]).astype(np.int64)
+
+    @cached_property
+    def extents(self) -> Ranges:
+        """The places of each row's partition."""
+        return extents(self.sorted.part, ~self.gone)
+
+    def reached(self, call: OverCall) -> tuple[Mask, Ranges]:
+        """The rows that are left whose value of this call may have changed; and the rows each of these needs."""
+        frame = sees(call)
+        changed = self.moves if call.frame is None and not call.args else self.gone | self.fresh
+        if frame.unit == "ROWS":
+            return self._reached_by_rows(*offsets(frame), changed)
+        first, stop = self.sorted.bounds(frame)
+        mask = (holding(Ranges(first, stop), changed) | self.fresh)[~self.gone]
+        places = np.flatnonzero(mask)
+        first, stop = (self.before[ends[~self.gone][places]] for ends in (first, stop))
+        return mask, Ranges(np.minimum(first, places), np.maximum(stop, places + 1))
+
+    def _reached_by_rows(self, first: int | None, last: int | None, changed: Mask) -> tuple[Mask, Ranges]:
+        at = np.flatnonzero(changed)
+        inside = Ranges(self.extents.start[at], self.extents.stop[at])
+        reach = rows_reach(self.before[at], self.gone[at], inside, first, last)
+        mask = covered(reach, self.size) | self.fresh[~self.gone]
+        places = np.flatnonzero(mask)
+        inside = Ranges(self.extents.start[~self.gone][places], self.extents.stop[~self.gone][places])
+        wide = (end if end is None else fit(end, 0) for end, fit in ((first, min), (last, max)))
+        return mask, rows_frames(places, inside, *wide)
