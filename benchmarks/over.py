@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -10,16 +9,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.streaming.state import GroupState
 from rich.console import Console
 from rich.table import Table
 
 import panes
+from benchmarks import by_hand as hand
 from benchmarks.identity import identity
-from benchmarks.stateful import FEW, SHAPE, by_hand, lag_by_hand
+from benchmarks.stateful import SHAPE
 from benchmarks.streams import Bench, bench
 
 HAND, SHARE, LARGER = 10, 0.5, 2
@@ -29,34 +27,10 @@ NUMBER = f"SELECT k, ts, v, row_number() {BY_KEY.format('')} FROM s"
 RANGE = f"SELECT k, ts, v, sum(v) {BY_KEY.format(' RANGE INTERVAL 10 SECONDS PRECEDING')} FROM s"
 
 
-def number_by_hand(key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-    """How many rows of the key there were, its rows sorted by time."""
-    rows = pd.concat(list(frames)).sort_values("ts")
-    before = state.get[0] if state.exists else 0
-    state.update((before + len(rows),))
-    yield rows[["k", "ts", "v"]].assign(result=np.arange(before + 1, before + len(rows) + 1))
-
-
-def range_by_hand(key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-    """The sum over the last ten seconds of the key; its last ten seconds are kept."""
-    rows = pd.concat(list(frames)).sort_values("ts")
-    times = rows["ts"].astype("int64").to_numpy() // 1000
-    values = rows["v"].to_numpy()
-    fresh = len(rows)
-    if state.exists:
-        old_times, old_values = state.get
-        times, values = np.concatenate([old_times, times]), np.concatenate([old_values, values])
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    results = sums[np.searchsorted(times, times, "right")] - sums[np.searchsorted(times, times - 10_000_000)]
-    kept = times >= times[-1] - 10_000_000
-    state.update((times[kept].tolist(), values[kept].tolist()))
-    yield rows[["k", "ts", "v"]].assign(result=results[len(times) - fresh :])
-
-
 ON_CLOSE = {
-    "lag": (LAG, lag_by_hand, "before double", "v double"),
-    "row_number": (NUMBER, number_by_hand, "result long", "n long"),
-    "RANGE 10 s sum": (RANGE, range_by_hand, "result double", "ts array<long>, v array<double>"),
+    "lag": (LAG, hand.lag, "double", "last double"),
+    "row_number": (NUMBER, hand.row_number, "long", "count long"),
+    "RANGE 10 s sum": (RANGE, hand.range_sum, "double", "recent_times binary, recent_values binary"),
 }
 
 Numbers = npt.NDArray[np.int64]
@@ -110,7 +84,7 @@ class Ledger:
 SUM = "SELECT id, p, x, sum(x) OVER (PARTITION BY p ORDER BY o ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS s FROM t"
 RANK = "SELECT id, p, x, row_number() OVER (PARTITION BY p ORDER BY o) AS n FROM t"
 SMALL, LARGE = 10_000, 1_000_000
-CHANGES, BATCHES, SETTLING = 1_000, 10, 3
+CHANGES, BATCHES, SETTLING = 1_000, 9, 3
 WORKLOADS = {
     "ROWS 10 PRECEDING sum, 1,000 recent rows change": (SUM, lambda t: t.update(t.recent(CHANGES))),
     "ROWS 10 PRECEDING sum, 1,000 rows anywhere change": (SUM, lambda t: t.update(t.scattered(CHANGES))),
@@ -164,8 +138,9 @@ def run(console: Console) -> dict[str, object]:
         for name, (sql, function, result, state) in ON_CLOSE.items():
             ours, nothing = on.ratio(on.panes(SHAPE, sql), identity(on, SHAPE))
             note(f"{name}, against the identity pipeline", ours / nothing, f"≥ {SHARE}")
-            hand = on.rate(by_hand(on, FEW, function, f"k long, ts timestamp, v double, {result}", state))
-            note(f"{name}, against applyInPandasWithState", ours / hand, f"≥ {HAND}")
+            for rows, ratio in hand.ratios(on, sql, function, f"{hand.ROW}, result {result}", state):
+                target = f"≥ {HAND}" if rows == hand.ROWS else ""
+                note(f"{name}, against applyInPandasWithState, {rows:,} rows a micro-batch", ratio, target)
     console.print(table)
     return figures
 
