@@ -41,7 +41,7 @@ def run(console: Console) -> dict[str, object]:
             for rows, ratio in hand.ratios(on, sql, function, output, state):
                 target = f"≥ {HAND}" if rows == hand.ROWS else ""
                 note(f"{name}, against applyInPandasWithState, {rows:,} rows a micro-batch", ratio, target)
-        long = Shape(10_000, 600)
+        long = Shape(10_000, 600, batches=9)
         short, longer = on.ratio(*(on.panes(long, SLIDING.format(back)) for back in (10, 1_000)))
         note("cost of a row, lookback 1,000 s against 10 s", short / longer, f"≤ {LONGER}")
         wide = Shape(1_000_000, 60, batches=4)
