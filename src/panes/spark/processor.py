@@ -156,8 +156,9 @@ class ShardProcessor(StatefulProcessor):
             described.append(entry)
         for gone in known:
             self.chunks.removeKey((gone,))
-        chunk_cache().drop(known)
-        chunk_cache().share(fresh)
+        if known or fresh:
+            chunk_cache().drop(known)
+            chunk_cache().share(fresh)
         size = sum(int(entry["bytes"]) for entry in described)
         new = Directory(self.fingerprint, tuple(described), dict(step.state.facts), timer, sealed)
         if new != old or not old.facts:
