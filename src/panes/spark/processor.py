@@ -23,6 +23,7 @@ from panes.errors import PanesError
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
 from panes.spark.blob import concat, from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache
+from panes.spark.worker import settle_in
 
 FORMAT = 3
 DIRECTORY = "directory"  # the key of the directory among the chunks
@@ -74,6 +75,7 @@ class ShardProcessor(StatefulProcessor):
         self.behind = behind
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        settle_in()
         self.handle = handle
         self.chunks = handle.getMapState("chunks", "id string", "v binary")
 
