@@ -10,8 +10,8 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 from rich.console import Console
-from rich.table import Table
 
+from benchmarks.figures import Figures
 from panes.kernels.accumulators import accumulator
 from panes.kernels.grouped import Fold, Grouping
 from panes.kernels.kernel import Clock, State
@@ -49,24 +49,16 @@ class Feed:
 
 
 def run(console: Console) -> dict[str, object]:
+    figures = Figures("Incremental accumulators", console)
     many, few = windows(60 * SECOND, SECOND), windows(6 * SECOND, SECOND)
-    figures: dict[str, object] = {
-        "incremental against raw re-aggregation at close": {"ratio": incremental(), "target": "≥ 10"},
-        "closing 10,000 groups, ms": {"value": closing(), "target": "< 1"},
-        "state after 10 M events against 1 M": {"ratio": state_growth(), "target": "≤ 1.1"},
-        "adding a row, size/hop 60 against 6": {"ratio": ingest(many, few), "target": "≤ 1.3"},
-        "adding a row, windows 100 times longer": {
-            "ratio": ingest(windows(1_000 * SECOND), windows(10 * SECOND)),
-            "target": "≤ 1.3",
-        },
-        "a row and the windows that close, size/hop 60 against 6": {"ratio": life(many, few), "target": ""},
-    }
-    table = Table("incremental accumulators", "", "target", title_justify="left")
-    for name, one in figures.items():
-        assert isinstance(one, dict)
-        table.add_row(name, f"{one.get('ratio', one.get('value')):.2f}", one["target"])
-    console.print(table)
-    return figures
+    longer = ingest(windows(1_000 * SECOND), windows(10 * SECOND))
+    figures.note("incremental against raw re-aggregation at close", incremental(), "≥ 10")
+    figures.note("closing 10,000 groups, ms", closing(), "< 1")
+    figures.note("state after 10 M events against 1 M", state_growth(), "≤ 1.1")
+    figures.note("adding a row, size/hop 60 against 6", ingest(many, few), "≤ 1.3")
+    figures.note("adding a row, windows 100 times longer", longer, "≤ 1.3")
+    figures.note("a row and the windows that close, size/hop 60 against 6", life(many, few))
+    return figures.show()
 
 
 def incremental(events: int = 100_000, batches: int = 100) -> float:

@@ -9,6 +9,7 @@ decides how far behind it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState
 
+from benchmarks.figures import Figures
+from benchmarks.identity import identity
 from benchmarks.streams import Bench, Shape
 
 Key = tuple[Any, ...]
@@ -27,22 +30,35 @@ Values = npt.NDArray[np.float64]
 WAITING = "times binary, values binary"  # the state of rows that wait; what else is kept stands behind it
 ROW = "k long, ts timestamp, v double"
 ROWS = 100_000
+LONG = 60  # micro-batches: the JVM goes on compiling for as many, which slows down short ones
 
 
-def by_hand(rows: DataFrame, function: Any, output: str, carried: str) -> DataFrame:
-    """The function over the rows of each key."""
-    state = f"{WAITING}, {carried}" if carried else WAITING
-    clocked = rows.withWatermark("ts", "0 seconds")
-    return clocked.groupBy("k").applyInPandasWithState(function, output, state, "append", "EventTimeTimeout")
+@dataclass(frozen=True)
+class Case:
+    """A query, and the function that gives the same; `carried` is what it keeps beside the rows that wait."""
 
+    name: str
+    sql: str
+    function: Any
+    output: str
+    carried: str
 
-def ratios(on: Bench, sql: str, function: Any, output: str, carried: str) -> Iterator[tuple[int, float]]:
-    """How many times as fast as the function Panes is, by the rows of a micro-batch: ten of each key, and a hundred."""
-    for rows, seconds in ((ROWS, 6), (10 * ROWS, 60)):
-        many, few = (Shape(10_000, seconds, batches=batches, rows=rows) for batches in (10, 4))
-        on.rate(on.panes(many, sql))
-        theirs = on.rate(by_hand(on.source(few), function, output, carried))
-        yield rows, on.rate(on.panes(many, sql)) / theirs
+    def rows(self, rows: DataFrame) -> DataFrame:
+        """The function over the rows of each key."""
+        grouped = rows.withWatermark("ts", "0 seconds").groupBy("k")
+        state = f"{WAITING}, {self.carried}"
+        return grouped.applyInPandasWithState(self.function, self.output, state, "append", "EventTimeTimeout")
+
+    def measure(self, on: Bench, figures: Figures, shape: Shape, share: float, hand: float) -> None:
+        """Beside a kernel that does nothing and, with ten rows of each key a micro-batch and a hundred, by hand."""
+        ours, nothing = on.ratio(on.panes(shape, self.sql), identity(on, shape))
+        figures.note(f"{self.name}, against the identity pipeline", ours / nothing, f"≥ {share}")
+        for rows, seconds, long, target in ((ROWS, 6, LONG, f"≥ {hand}"), (10 * ROWS, 60, 8, "")):
+            many, few = (Shape(10_000, seconds, batches=batches, rows=rows) for batches in (long, 4))
+            on.rate(on.panes(many, self.sql))
+            theirs = on.rate(self.rows(on.source(few)))
+            ratio = on.rate(on.panes(many, self.sql)) / theirs
+            figures.note(f"{self.name}, against applyInPandasWithState, {rows:,} rows a micro-batch", ratio, target)
 
 
 def released(frames: Frames, state: GroupState) -> tuple[Times, Values, Times, Values]:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
-from rich.table import Table
 
 import panes
 from benchmarks import by_hand as hand
-from benchmarks.identity import identity
+from benchmarks.by_hand import Case
+from benchmarks.figures import Figures
 from benchmarks.stateful import SHAPE
 from benchmarks.streams import Bench, bench
 
@@ -25,13 +25,17 @@ BY_KEY = "OVER (PARTITION BY k ORDER BY ts{}) AS result"
 LAG = f"SELECT k, ts, v, lag(v) {BY_KEY.format('')} FROM s"
 NUMBER = f"SELECT k, ts, v, row_number() {BY_KEY.format('')} FROM s"
 RANGE = f"SELECT k, ts, v, sum(v) {BY_KEY.format(' RANGE INTERVAL 10 SECONDS PRECEDING')} FROM s"
-
-
-ON_CLOSE = {
-    "lag": (LAG, hand.lag, "double", "last double"),
-    "row_number": (NUMBER, hand.row_number, "long", "count long"),
-    "RANGE 10 s sum": (RANGE, hand.range_sum, "double", "recent_times binary, recent_values binary"),
-}
+ON_CLOSE = (
+    Case("lag", LAG, hand.lag, f"{hand.ROW}, result double", "last double"),
+    Case("row_number", NUMBER, hand.row_number, f"{hand.ROW}, result long", "count long"),
+    Case(
+        "RANGE 10 s sum",
+        RANGE,
+        hand.range_sum,
+        f"{hand.ROW}, result double",
+        "recent_times binary, recent_values binary",
+    ),
+)
 
 Numbers = npt.NDArray[np.int64]
 
@@ -121,29 +125,14 @@ def cost(on: Bench, sql: str, change: Any, size: int, name: str) -> Cost:
 
 
 def run(console: Console) -> dict[str, object]:
-    figures: dict[str, object] = {}
-    table = Table("case", "", "target", title="OVER windows", title_justify="left")
-
-    def note(name: str, ratio: float, target: str, **more: object) -> None:
-        table.add_row(name, f"{ratio:.2f}", target)
-        figures[name] = {"ratio": ratio, "target": target, **more}
-        console.print(f"{name}: {ratio:.2f} ({target})")
-
+    figures = Figures("OVER windows", console)
     with bench() as on:
         for name, (sql, change) in WORKLOADS.items():
             small, large = (cost(on, sql, change, size, name) for size in (SMALL, LARGE))
-            note(f"{name}: 1,000,000 rows against 10,000", large.ms / small.ms, f"≤ {LARGER}", **_costs(small, large))
+            costs = {f"{size:,} rows": vars(one) for size, one in ((SMALL, small), (LARGE, large))}
+            figures.note(f"{name}: 1,000,000 rows against 10,000", large.ms / small.ms, f"≤ {LARGER}", **costs)
             for size, one in ((SMALL, small), (LARGE, large)):
                 console.print(f"  {size:,} rows: {one.ms:,.0f} ms, {one.read:,} of {one.state:,} bytes of state read")
-        for name, (sql, function, result, state) in ON_CLOSE.items():
-            ours, nothing = on.ratio(on.panes(SHAPE, sql), identity(on, SHAPE))
-            note(f"{name}, against the identity pipeline", ours / nothing, f"≥ {SHARE}")
-            for rows, ratio in hand.ratios(on, sql, function, f"{hand.ROW}, result {result}", state):
-                target = f"≥ {HAND}" if rows == hand.ROWS else ""
-                note(f"{name}, against applyInPandasWithState, {rows:,} rows a micro-batch", ratio, target)
-    console.print(table)
-    return figures
-
-
-def _costs(small: Cost, large: Cost) -> dict[str, object]:
-    return {"10,000 rows": vars(small), "1,000,000 rows": vars(large)}
+        for case in ON_CLOSE:
+            case.measure(on, figures, SHAPE, share=SHARE, hand=HAND)
+    return figures.show()

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 import panes
 from panes.spark.session import embedded
@@ -92,7 +93,7 @@ class Bench:
         found = [one for one in self.progress(df) if one.numInputRows > 0][WARM_UP:]
         return found[0].numInputRows / median(one.durationMs["triggerExecution"] / 1000 for one in found)
 
-    def progress(self, df: DataFrame) -> list:  # type: ignore[type-arg]
+    def progress(self, df: DataFrame) -> list[StreamingQueryProgress]:
         """The progress reports of a run over all files."""
         checkpoint = tempfile.mkdtemp(dir=self.folder)
         writer = df.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(availableNow=True)
