@@ -22,7 +22,7 @@ def table(rows: dict[Key, int | None]) -> pa.Table:
 
 
 def found(chunks: tuple[Chunk, ...], keys: list[Key]) -> dict[Key, int | None]:
-    rows = INDEX.find(chunks, table(dict.fromkeys(keys))).to_pylist()
+    rows = INDEX.find(INDEX.read(chunks), table(dict.fromkeys(keys))).to_pylist()
     assert len(rows) == len({(row["id"], row["part"]) for row in rows})
     return {(row["id"], row["part"]): row["o"] for row in rows}
 
@@ -41,7 +41,7 @@ def test_it_is_a_dictionary(seed, sizes):
         touched = {any_key(random) for _ in range(size)}
         gone = {key for key in touched if random.random() < 0.5}
         changed = {key: random.choice([None, 1, 2]) for key in touched - gone}
-        chunks = INDEX.put(chunks, table(changed), table(dict.fromkeys(gone)))
+        chunks = INDEX.put(INDEX.read(chunks), table(changed), table(dict.fromkeys(gone)))
         known = {key: o for key, o in known.items() if key not in gone} | changed
         assert found(chunks, everything) == known
         some = random.sample(everything, 5)
@@ -51,10 +51,10 @@ def test_it_is_a_dictionary(seed, sizes):
 
 def test_keys_side_by_side_read_few_blocks():
     index = replace(INDEX, size=100)
-    chunks = index.put((), table({(id_, "a"): id_ for id_ in range(10_000)}), table({}))
+    chunks = index.put(index.read(()), table({(id_, "a"): id_ for id_ in range(10_000)}), table({}))
     read: list[str] = []
     counted = tuple(
         replace(chunk, load=lambda chunk=chunk: (read.append(chunk.id), chunk.load())[1]) for chunk in chunks
     )
-    index.find(counted, table({(id_, "a"): 0 for id_ in range(500, 600)}))
+    index.find(index.read(counted), table({(id_, "a"): 0 for id_ in range(500, 600)}))
     assert len(read) <= 3

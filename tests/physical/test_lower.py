@@ -136,13 +136,13 @@ BY_K, BY_A = "OVER (PARTITION BY k)", "OVER (PARTITION BY a)"
         ("lag(a), latest(b)", [("", "lag(a), latest(b)")]),
         (f"lag(a) {BY_K}, lag(b) OVER (PARTITION BY K)", [("k", "lag(a), lag(b)")]),
         (f"lag(a) {BY_K}, lag(b) {BY_A}, lag(v) {BY_K}", [("k", "lag(a), lag(v)"), ("a", "lag(b)")]),
-        # Inside one partitioning a call may read another's result,
+        # A call that reads another's result comes later,
         (f"lag(lag(a) {BY_K}) {BY_K}", [("k", "lag(a)"), ("k", "lag(col_1)")]),
-        # across partitionings it comes later,
+        # also in another partitioning,
         (f"lag(lag(a) {BY_K}) {BY_A}", [("k", "lag(a)"), ("a", "lag(col_1)")]),
         (f"lag(lag(lag(v) {BY_K}) {BY_A}) {BY_K}", [("k", "lag(v)"), ("a", "lag(col_1)"), ("k", "lag(col_2)")]),
         (f"latest(lag(b) {BY_A}) {BY_K}, lag(v) {BY_K}", [("a", "lag(b)"), ("k", "latest(col_1), lag(v)")]),
-        # also where its condition or its partition key needs the result.
+        # and also where its condition or its partition key needs the result.
         (f"lag(a) FILTER (WHERE lag(ok) {BY_A}) {BY_K}", [("a", "lag(ok)"), ("k", "lag(a) FILTER (WHERE col_1)")]),
         ("lag(a) OVER (PARTITION BY lag(b))", [("", "lag(b)"), ("col_1", "lag(a)")]),
     ],

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -261,7 +261,7 @@ class Directory:
             for old in self.fences[run.start : run.stop]:
                 del chunks[old.id]
             for piece in new:
-                chunks[piece.fence.id] = piece.chunk
+                chunks[piece.fence.id] = replace(piece.chunk, kind=self.name + BLOCK)
                 fences.append(piece.fence)
             at = run.stop
         return Directory((*fences, *self.fences[at:]), chunks, name=self.name)
@@ -282,7 +282,6 @@ class Cutter:
     size: int
     sorting: Sorting
     bounds: tuple[str, ...] = ()
-    name: str = ""
 
     def rewritten(
         self, directory: Directory, rows: pa.Table, dirty: set[int], loaded: set[int], names: Sequence[str]
@@ -309,7 +308,7 @@ class Cutter:
         return edges if number else []
 
     def _chunk(self, rows: pa.Table, start: int, stop: int) -> Chunk:
-        return new_chunk(rows.slice(start, stop - start).combine_chunks(), None, self.name + BLOCK)
+        return new_chunk(rows.slice(start, stop - start).combine_chunks(), None, BLOCK)
 
     def _fenced(self, rows: pa.Table, ends: Sequence[tuple[int, int]], chunks: Sequence[Chunk]) -> Iterator[Piece]:
         edges = [at for start, stop in ends for at in (start, stop - 1)]

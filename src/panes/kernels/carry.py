@@ -15,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.duck import query, quoted, same
+from panes.kernels.duck import PLACE, joined, query, quoted, same
 from panes.kernels.kernel import Chunk, new_chunk
 from panes.kernels.partitions import Codes
 
 GONE = "partition_is_gone"
-PLACE = "place_in_chunk"
 SEEN = "last_seen"  # microseconds: when a partition had its last row
 
 
@@ -43,10 +42,10 @@ class Carry:
         found: list[pa.Table] = []
         wanted = self._distinct(partitions)
         for chunk in reversed(self.own(chunks)):
-            part = self._join("SEMI", chunk.load(), wanted)
+            part = joined(chunk.load(), "SEMI", wanted, self.by)
             if part.num_rows:
                 found.append(part)
-                wanted = self._join("ANTI", wanted, part)
+                wanted = joined(wanted, "ANTI", part, self.by)
             if not wanted.num_rows:
                 break
         return _alive(pa.concat_tables(found, promote_options="permissive")) if found else None
@@ -114,7 +113,7 @@ class Carry:
             if merged is None:
                 merged = table
             else:
-                rest = self._join("ANTI", table, merged)
+                rest = joined(table, "ANTI", merged, self.by)
                 merged = pa.concat_tables([merged, rest], promote_options="permissive") if rest.num_rows else merged
         return merged
 
@@ -122,17 +121,6 @@ class Carry:
         if not self.by:
             return partitions.slice(0, 1)
         return query(f"SELECT DISTINCT {', '.join(quoted(name) for name in self.by)} FROM parts", parts=partitions)
-
-    def _join(self, kind: str, left: pa.Table, right: pa.Table) -> pa.Table:
-        """Rows of `left` in their order. Only keys go through DuckDB, which has not all of Arrow's types."""
-        if not self.by:
-            return left if (kind == "SEMI") == bool(right.num_rows) else left.slice(0, 0)
-        found = query(
-            f"SELECT l.{PLACE} FROM left_side l {kind} JOIN right_side r ON {same(self.by, 'l', 'r')}",
-            left_side=self._numbered(left, np.arange(left.num_rows)),
-            right_side=right.select(self.by),
-        )[PLACE].to_numpy()
-        return left if len(found) == left.num_rows else left.take(pa.array(np.sort(found)))
 
     def _numbered(self, rows: pa.Table, numbers: Codes) -> pa.Table:
         return rows.select(self.by).append_column(PLACE, pa.array(numbers))

@@ -5,14 +5,14 @@ A micro-batch reads and writes the blocks into which its keys belong, and no oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 
 from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
-from panes.kernels.duck import query, quoted, same
+from panes.kernels.duck import joined
 from panes.kernels.frames import Places
 from panes.kernels.kernel import Chunk
 
@@ -27,17 +27,19 @@ class KeyIndex:
     columns: tuple[str, ...]
     size: int
 
-    def find(self, chunks: Sequence[Chunk], rows: pa.Table) -> pa.Table:
+    def read(self, chunks: Iterable[Chunk]) -> Directory:
+        return Directory.read(chunks, INDEX)
+
+    def find(self, directory: Directory, rows: pa.Table) -> pa.Table:
         """What is known of the keys of these rows."""
-        directory = Directory.read(chunks, INDEX)
         blocks = directory.with_any(self._sorted(rows)[0])
         if not blocks:
             return rows.select(self.columns).slice(0, 0)
-        return self._joined("SEMI", pa.concat_tables(directory.load(sorted(blocks))).select(self.columns), rows)
+        known = pa.concat_tables(directory.load(sorted(blocks))).select(self.columns)
+        return joined(known, "SEMI", rows, self.key)
 
-    def put(self, chunks: Sequence[Chunk], changed: pa.Table, gone: pa.Table) -> tuple[Chunk, ...]:
+    def put(self, directory: Directory, changed: pa.Table, gone: pa.Table) -> tuple[Chunk, ...]:
         """The chunks after rows have come or changed their places, and after those with other keys are gone."""
-        directory = Directory.read(chunks, INDEX)
         touched = pa.concat_tables([changed.select(self.key), gone.select(self.key)], promote_options="permissive")
         if not touched.num_rows:
             return directory.write()
@@ -47,9 +49,9 @@ class KeyIndex:
         homes = directory.homes_of(keys.row, order)
         new = changed.select(self.columns).append_column(HOME, pa.array(homes[: changed.num_rows]))
         old = pa.concat_tables(directory.load(loaded)) if loaded else new.slice(0, 0)
-        rows = pa.concat_tables([self._joined("ANTI", old, touched), new], promote_options="permissive")
+        rows = pa.concat_tables([joined(old, "ANTI", touched, self.key), new], promote_options="permissive")
         rows = rows.take(pa.array(self._sorting.permutation(rows)))
-        cutter = Cutter(self.size, self._sorting, name=INDEX)
+        cutter = Cutter(self.size, self._sorting)
         return cutter.rewritten(directory, rows, set(homes.tolist()), set(loaded), self.columns).write()
 
     @cached_property
@@ -59,9 +61,3 @@ class KeyIndex:
     def _sorted(self, rows: pa.Table) -> tuple[Keys, Places]:
         order = self._sorting.permutation(rows)
         return self._sorting.keys(rows.select(self.key).take(pa.array(order))), order
-
-    def _joined(self, kind: str, rows: pa.Table, keys: pa.Table) -> pa.Table:
-        """The rows that have one of these keys, or none."""
-        names = ", ".join(f"l.{quoted(name)}" for name in rows.column_names)
-        sql = f"SELECT {names} FROM left_side l {kind} JOIN right_side r ON {same(self.key, 'l', 'r')}"
-        return query(sql, left_side=rows, right_side=keys.select(self.key))

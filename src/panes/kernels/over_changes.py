@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 
 from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
 from panes.kernels.changes import CHANGE, DELETE, difference
-from panes.kernels.duck import query, same
+from panes.kernels.duck import places, query
 from panes.kernels.frames import Mask, Places, covered, runs
 from panes.kernels.kernel import Clock, State, Step
 from panes.kernels.key_index import KeyIndex
 from panes.kernels.over_going import POSITION, RANKS, Column, Going, chunks_of, is_carried, state_of
 from panes.kernels.over_merged import Merged, Touched, offsets, sees
 from panes.kernels.over_net import Net, Netting
-from panes.kernels.over_values import Edge, Frame, OrderKey, OverCall, Sorted, bounded, over_values
+from panes.kernels.over_values import Edge, Frame, OrderKey, OverCall, Sorted, bounded, numbered, over_values
 from panes.kernels.partitions import codes
 
 
@@ -204,25 +204,20 @@ class OverChanges:
         homes = touched.homes(directory)[net.removed.num_rows :]
         gone = np.zeros(known + len(homes), np.bool_)
         if net.removed.num_rows:
-            gone[self._places(pa.concat_tables([one.select(self.key) for one in tables]), net.removed)] = True
+            keys = pa.concat_tables([one.select(self.key) for one in tables])
+            gone[places(keys, "SEMI", net.removed, self.key)] = True
         assert gone.sum() == net.removed.num_rows, "the index and the blocks disagree"
         tables.append(net.inserted.append_column(HOME, pa.array(homes)))
         rows = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
         order = self._sorting.permutation(rows)
         rows = rows.take(pa.array(order))
-        breaks = np.diff(rows[HOME].to_numpy()) > 1
-        part = _numbered((np.diff(codes(rows, self.partition)) != 0) | breaks)
+        homes = rows[HOME].to_numpy()
+        missing = np.cumsum(np.diff(homes, prepend=homes[:1]) > 1)
+        part = numbered([codes(rows, self.partition), missing])
         moves = np.zeros(len(gone), np.bool_)
         changed = gone[order] | (order >= known)
         moves[changed] = touched.moves
         return Merged(rows, gone[order], order >= known, moves, Sorted(rows, part, self.order_by))
-
-    def _places(self, rows: pa.Table, removed: pa.Table) -> Places:
-        """Where the rows with these keys are."""
-        numbered = rows.append_column("place", pa.array(np.arange(rows.num_rows)))
-        sql = f"SELECT place FROM numbered n SEMI JOIN removed r ON {same(self.key, 'n', 'r')}"
-        found: Places = query(sql, numbered=numbered, removed=removed)["place"].to_numpy()
-        return found
 
     def _recomputed(self, merged: Merged) -> Recomputed:
         """New results wherever a change reaches, of each call on its own."""
@@ -313,10 +308,6 @@ class OverChanges:
         cutter = Cutter(self.size, self._sorting, self._bounds)
         names = [*self._columns, *self._results]
         return cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, set(loaded), names)
-
-
-def _numbered(differs: Mask) -> Places:
-    return np.concatenate([[0], np.cumsum(differs)]).astype(np.int64)
 
 
 def _spliced(rows: pa.Table, name: str, mask: Mask, values: Column, again: Mask) -> Column:

@@ -1,7 +1,9 @@
 """Ranks and running aggregates go on from the row before: its values are kept beside it, with its accumulators.
 
-rank  1  2  2 | .  .  .        the row before is the third, of rank 2:
-                4  5  5        the run goes on from there
+    rank  1  2  2 | .  .  .        the row before is the third, of rank 2:
+                    4  5  5        the run goes on from there
+
+Nothing in front of that row is read.
 """
 
 from __future__ import annotations

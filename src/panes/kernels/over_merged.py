@@ -1,7 +1,9 @@
 """The rows of loaded blocks and of a micro-batch in one order: where a change is, and how far it reaches.
 
-loaded   10 20 30 40 50        30 goes and 35 comes:
-merged   10 20 __ 35 40 50     with ROWS 1 PRECEDING it reaches 35 and 40, which need 20
+    loaded   10 20 30 40 50        30 goes and 35 comes:
+    merged   10 20 __ 35 40 50     with ROWS 1 PRECEDING it reaches 35 and 40, which need 20
+
+Blocks that hold none of these rows were not loaded; where some are missing between, a partition is broken in two.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """What a micro-batch of a changelog does to the table in the end: rows that go, and rows that come.
 
-insert a · update a · delete b · insert b        the new a comes; b goes and comes
+    insert a · update a · delete b · insert b        the new a comes; b goes and comes
+
+A change that does not fit, such as the delete of a row that is not there, is counted or fails.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import pyarrow.compute as pc
 
 from panes.errors import PanesError
 from panes.kernels.changes import BEFORE, DELETE, INSERT
-from panes.kernels.duck import query, quoted, same
+from panes.kernels.duck import joined, query, quoted, same
 from panes.kernels.kernel import Chunk
 from panes.kernels.key_index import KeyIndex
 
@@ -46,7 +48,8 @@ class Netting:
     def net(self, chunks: Sequence[Chunk], batch: pa.Table) -> Net:
         """The net change, and the index after it."""
         names = self.index.columns
-        known = self.index.find(chunks, batch.select(names))
+        directory = self.index.read(chunks)
+        known = self.index.find(directory, batch.select(names))
         judged = self._judged(batch, known)
         bad = judged.filter(judged["is_bad"])
         if bad.num_rows and self.on_inconsistency == "fail":
@@ -54,14 +57,11 @@ class Netting:
         last = self._last(judged)
         come, go = last.filter(pc.invert(last["deletes"])), last.filter(last["deletes"])
         index = self.index.put(
-            chunks,
+            directory,
             query(f"SELECT {_list(names)} FROM come EXCEPT SELECT {_list(names)} FROM known", come=come, known=known),
             go.filter(go["was_there"]).select(self.index.key),
         )
-        removed = query(
-            f"SELECT k.* FROM known k SEMI JOIN last l ON {same(self.index.key, 'k', 'l')}", known=known, last=last
-        )
-        return Net(removed, come.select(self.columns), index, bad.num_rows)
+        return Net(joined(known, "SEMI", last, self.index.key), come.select(self.columns), index, bad.num_rows)
 
     def _order(self, sequence: str, deletes: str, arrival: str) -> str:
         parts = [f"{quoted(self.sequence)} {sequence}", f"deletes {deletes}"] if self.sequence is not None else []

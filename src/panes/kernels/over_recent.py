@@ -114,7 +114,7 @@ class Recent:
         read = table.select(columns_of(self.calls, self.order_by))
         sorted_, order = gathered(read if inside.all() else read.take(pa.array(index)), part[index], self.order_by)
         places = pa.array(inverse(order)[wanted[index]])
-        found = table.filter(pa.array(wanted)).drop_columns([READY])
+        found = _picked(table.drop_columns([READY]), wanted)
         for name, column in over_values(sorted_, self.calls).items():
             found = found.append_column(name, column.take(places))
         return found
@@ -179,3 +179,10 @@ class Recent:
             part = codes(rows, self.partition)[before]
             mask[before[len(before) - 1 - np.unique(part[::-1], return_index=True)[1]]] = True
         return rows.filter(pa.array(mask))
+
+
+def _picked(rows: pa.Table, wanted: Mask) -> pa.Table:
+    """Some of the rows; mostly those that have just come, which stand together."""
+    first, number = int(wanted.argmax()), int(wanted.sum())
+    together = wanted[first : first + number].all()
+    return rows.slice(first, number) if together else rows.filter(pa.array(wanted))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -123,7 +123,7 @@ class ShardProcessor(StatefulProcessor):
         return directory
 
     def _state(self, directory: Directory) -> State:
-        chunks = [_chunk(one, partial(self._load, one)) for one in directory.chunks]
+        chunks = [_chunk(one, cache(partial(self._load, one))) for one in directory.chunks]
         return State(tuple(chunks), directory.facts or {})
 
     def _load(self, entry: dict[str, Any]) -> pa.Table:
@@ -158,9 +158,8 @@ class ShardProcessor(StatefulProcessor):
             described.append(entry)
         for gone in known:
             self.chunks.removeKey((gone,))
-        if known or fresh:
-            chunk_cache().drop(known)
-            chunk_cache().share(fresh)
+        chunk_cache().drop(known)
+        chunk_cache().share(fresh)
         size = sum(int(entry["bytes"]) for entry in described)
         new = Directory(self.fingerprint, tuple(described), dict(step.state.facts), timer, sealed)
         if new != old or not old.facts:
