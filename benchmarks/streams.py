@@ -23,6 +23,7 @@ from panes.spark.session import embedded
 SCHEMA = "ts timestamp, k long, v double"
 FILES_PER_BATCH = 2
 WARM_UP = 2  # micro-batches that are not counted
+ROUNDS = 2
 ROWS = int(os.environ.get("PANES_BENCH_ROWS", "1000000"))  # a micro-batch
 START = 1_704_067_200_000_000
 
@@ -83,15 +84,18 @@ class Bench:
         return engine.sql(sql)
 
     def ratio(self, ours: DataFrame, theirs: DataFrame) -> tuple[float, float]:
-        """Rows a second of two queries, each after a run that is not counted, which compiles what runs often."""
-        for df in (ours, theirs):
-            self.rate(df)
-        return self.rate(ours), self.rate(theirs)
+        """Rows a second of two queries that run in turn; the first run of each, which compiles, is not counted."""
+        runs = [[self.batches(df) for df in (ours, theirs)] for _ in range(1 + ROUNDS)][1:]
+        one, other = ([batch for run in of_each for batch in run] for of_each in zip(*runs, strict=True))
+        return _rate(one), _rate(other)
 
     def rate(self, df: DataFrame) -> float:
-        """Rows a second: those of the middle micro-batch with data, without the first ones."""
-        found = [one for one in self.progress(df) if one.numInputRows > 0][WARM_UP:]
-        return found[0].numInputRows / median(one.durationMs["triggerExecution"] / 1000 for one in found)
+        """Rows a second."""
+        return _rate(self.batches(df))
+
+    def batches(self, df: DataFrame) -> list[StreamingQueryProgress]:
+        """The micro-batches with data, without the first ones."""
+        return [one for one in self.progress(df) if one.numInputRows > 0][WARM_UP:]
 
     def progress(self, df: DataFrame) -> list[StreamingQueryProgress]:
         """The progress reports of a run over all files."""
@@ -101,3 +105,8 @@ class Bench:
         query.awaitTermination()
         shutil.rmtree(checkpoint, ignore_errors=True)
         return list(query.recentProgress)
+
+
+def _rate(batches: list[StreamingQueryProgress]) -> float:
+    """Rows a second of the middle micro-batch."""
+    return batches[0].numInputRows / median(one.durationMs["triggerExecution"] / 1000 for one in batches)
