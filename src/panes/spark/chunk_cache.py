@@ -50,14 +50,12 @@ class ChunkCache:
             self._size -= self._tables.popitem(last=False)[1].nbytes
 
     def share(self, blobs: Mapping[str, bytes]) -> None:
-        """In files: chunks that are new, as bytes."""
+        """In files: chunks that are new, as bytes. Nobody asks for one before the step that wrote it is committed."""
         if not blobs:
             return
         self._make_room(sum(map(len, blobs.values())))
         for id_, blob in blobs.items():
-            unfinished = self._folder / f"{id_}.{os.getpid()}"
-            unfinished.write_bytes(blob)
-            unfinished.rename(self._folder / id_)
+            (self._folder / id_).write_bytes(blob)
 
     def drop(self, ids: Iterable[str]) -> None:
         """These are not in any state any more."""

@@ -10,9 +10,6 @@ from pyspark.sql import SparkSession
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 # Writes a file beside and renames it, as Spark's default does, which starts two processes more for each.
 RENAMING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-# Any other limit makes Spark add up the sizes of all columns after every row, which takes as long as writing them. What
-# remains is `maxRecordsPerBatch`, 10,000 rows.
-UNLIMITED = str((1 << 31) - 1)
 NEEDED = {
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "true",
@@ -33,7 +30,6 @@ def embedded(cores: int | None = None) -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.sql.streaming.checkpointFileManagerClass", RENAMING)
-        .config("spark.sql.execution.arrow.maxBytesPerBatch", UNLIMITED)
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
     )
