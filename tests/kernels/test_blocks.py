@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Piece, Sorting
+from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
 from panes.kernels.kernel import State
 
 from .harness import restarted
@@ -33,11 +33,12 @@ def keys(*rows: Row) -> Keys:
 
 
 def directory(rows: list[Row], size: int) -> Directory:
-    return Directory((), {}).replaced([range(0, 1)], cut(rows, size))
+    return replaced(Directory((), {}), [range(0, 1)], rows, size)
 
 
-def cut(rows: list[Row], size: int) -> list[list[Piece]]:
-    return Cutter(size, SORTING).pieces(arranged(rows), [(0, len(rows))], SORTING.columns)
+def replaced(blocks: Directory, dirty: list[range], rows: list[Row], size: int, most: int = 8) -> Directory:
+    sorted_ = arranged(rows)
+    return blocks.replaced(dirty, Cutter(size, SORTING).fences(sorted_, [(0, len(rows))]), sorted_, most)
 
 
 def rows_of(blocks: Directory, numbers: Any = None) -> list[Row]:
@@ -99,6 +100,12 @@ def test_neighbours_end_with_the_partition():
     assert blocks.around({4}, 0, 0, none) == {4}
 
 
+def test_neighbours_are_not_needed_where_the_margins_have_enough_rows():
+    blocks, none = directory(LONG, 4), keys()
+    assert blocks.around({1}, 2, 3, none, {1: (2, 2)}) == {1, 2}
+    assert blocks.around({1}, 3, 2, none, {1: (2, 2)}) == {0, 1}
+
+
 def test_neighbours_do_not_count_rows_that_go():
     blocks = directory(LONG, 4)
     assert blocks.around({5}, 4, 0, keys()) == {4, 5}
@@ -121,13 +128,30 @@ def test_a_directory_is_read_as_it_was_written():
     assert again.write()[-1] is state.chunks[-1]
 
 
-def test_blocks_that_do_not_change_stay_themselves():
+def test_blocks_that_do_not_change_stay_where_they_are():
     blocks = directory(LONG, 4)
-    after = blocks.replaced([range(1, 2)], cut([("a", 4, 0)], 4))
-    assert [after.chunks[f.id] is blocks.chunks[g.id] for f, g in zip(after.fences, blocks.fences, strict=True)] == [
-        True, False, True, True, True, True,
-    ]  # fmt: skip
-    assert blocks.fences[1].id not in after.chunks
+    assert [fence.segment for fence in blocks.fences] == [id_ for id_ in blocks.segments for _ in range(2)]
+    after = replaced(blocks, [range(1, 2)], [("a", 4, 0)], 4)
+    assert [f == g for f, g in zip(after.fences, blocks.fences, strict=True)] == [True, False, True, True, True, True]
+    assert set(blocks.segments) < set(after.segments)
+    assert rows_of(after) == [row for row in LONG if row[0] == "b" or row[1] not in (5, 6, 7)]
+
+
+def test_segments_that_are_mostly_unused_are_written_anew():
+    blocks = directory(LONG, 4)
+    first, *others = blocks.segments
+    after = replaced(replaced(blocks, [range(1, 2)], [("a", 4, 0)], 4), [range(0, 1)], [("a", 1, 0)], 4)
+    assert first not in after.segments
+    assert set(others) < set(after.segments)
+    assert rows_of(after) == [("a", 1, 0), ("a", 4, 0), *LONG[8:]]
+
+
+def test_small_segments_are_joined():
+    blocks = directory(LONG, 4)
+    for row in LONG[::4]:
+        blocks = replaced(blocks, [range(LONG.index(row) // 4, LONG.index(row) // 4 + 1)], [row], 4)
+    assert rows_of(blocks) == LONG[::4]
+    assert len(blocks.segments) <= 2
 
 
 def test_small_runs_take_in_a_neighbour():

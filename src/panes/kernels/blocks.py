@@ -1,16 +1,22 @@
-"""Sorted blocks with fences: all rows of a shard in one order, some thousands a block, and a directory of their ends.
+"""Sorted blocks with fences: all rows of a shard in one order, some hundreds a block, and a directory of their ends.
 
-    rows     a1 a2 a3 | a4 b1 c1 | c2 c3 | c4 …       sorted by partition, order and tie break
-    fences   a1 … a3  | a4 … c1  | c2 … c3 | …        one row per block: what must be read is known without reading
+    rows      a1 a2 a3 | a4 b1 c1 | c2 c3 | c4 …       sorted by partition, order and tie break
+    fences    a1 … a3  | a4 … c1  | c2 … c3 | …        one row per block: what must be read is known without reading
+    segments  2nd, 1st, 2nd, 2nd                       where each block is kept
 
 Many small partitions share a block, and a big one has many. Sort keys are bytes that compare as the rows do, and the
 key of a partition is the beginning of its rows' keys.
+
+Blocks are small so that a change touches few rows, and chunks of state are not, for each costs a call: the blocks that
+a micro-batch writes go into segments together. A segment of which less than half is still in use, or that is no bigger
+than what is written now, is written anew with it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -21,7 +27,9 @@ from panes.kernels.duck import query, quoted
 from panes.kernels.frames import Places
 from panes.kernels.kernel import Chunk, new_chunk
 
-BLOCK, FENCES = "block", "fences"
+SEGMENT, FENCES = "segment", "fences"
+NEW = ""  # of a block that is in no segment yet
+BLOCKS = 64  # in a segment, as long as they have all their rows
 AT, HOME = "row_at", "row_home"
 UPWARD = "ASC NULLS FIRST"
 
@@ -57,7 +65,7 @@ class Sorting:
         found = query(f"SELECT {AT}, {texts} FROM parts", parts=numbered)
         order = found[AT].to_numpy()
         found = found if (order[1:] > order[:-1]).all() else found.take(pa.array(np.argsort(order)))
-        return Keys(*(_binary(found[f"k{at}"]) for at in range(3)))
+        return Keys(*(found[f"k{at}"].to_pylist() for at in range(3)))
 
     def reach(self, rows: pa.Table, bounds: Sequence[str], groups: Places) -> list[tuple[bytes, bytes]]:
         """The least and the greatest order key of each group of rows, were the order values those of `bounds`."""
@@ -84,35 +92,20 @@ def _sort_key(columns: Sequence[tuple[str, str]]) -> str:
 class Keys:
     """Sort keys of rows, such as those that change; mostly the rows are sorted, and so are all three."""
 
-    partition: pa.Array
-    order: pa.Array
-    row: pa.Array
-
-    @property
-    def all(self) -> tuple[pa.Array, ...]:
-        return self.partition, self.order, self.row
+    partition: list[bytes]
+    order: list[bytes]
+    row: list[bytes]
 
 
-def _binary(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.cast(pa.binary()).combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
-
-
-def left(keys: pa.Array, one: bytes) -> int:
-    """How many of the sorted keys are less than `one`."""
-    return bisect_left(range(len(keys)), one, key=lambda at: keys[at].as_py())
-
-
-def right(keys: pa.Array, one: bytes) -> int:
-    """How many of the sorted keys are not more than `one`."""
-    return bisect_right(range(len(keys)), one, key=lambda at: keys[at].as_py())
+Margin = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Fence:
-    """The ends of a block, and the order keys from which to which the RANGE frames of its rows reach."""
+    """Where a block is, its ends, and the order keys from which to which the RANGE frames of its rows reach."""
 
-    id: str
+    segment: str
+    start: int
     rows: int
     first_partition: bytes
     first_order: bytes
@@ -124,19 +117,22 @@ class Fence:
     high: bytes
 
 
-ENDS = tuple(Fence.__dataclass_fields__)[2:]
-SCHEMA = pa.schema([("id", pa.string()), ("rows", pa.int64()), *((name, pa.binary()) for name in ENDS)])
+NAMES = tuple(Fence.__dataclass_fields__)
+ENDS = NAMES[3:]
+SCHEMA = pa.schema(
+    [("segment", pa.string()), ("start", pa.int64()), ("rows", pa.int64()), *((name, pa.binary()) for name in ENDS)]
+)
 
 
 @dataclass(frozen=True)
 class Directory:
-    """The fences of all blocks in order, and the blocks' chunks by their ids. All answers are numbers of blocks.
+    """The fences of all blocks in order, and the segments by their ids. All answers are numbers of blocks.
 
     `name` tells its chunks from those of another directory in the same state.
     """
 
     fences: tuple[Fence, ...]
-    chunks: dict[str, Chunk]
+    segments: dict[str, Chunk]
     own: Chunk | None = None  # the chunk that this directory was read from
     name: str = ""
 
@@ -144,32 +140,36 @@ class Directory:
     def read(chunks: Iterable[Chunk], name: str = "") -> Directory:
         chunks = tuple(chunks)
         own = next((chunk for chunk in chunks if chunk.kind == name + FENCES), None)
-        blocks = {chunk.id: chunk for chunk in chunks if chunk.kind == name + BLOCK}
-        return Directory(tuple(Fence(**row) for row in own.load().to_pylist()) if own else (), blocks, own, name)
+        segments = {chunk.id: chunk for chunk in chunks if chunk.kind == name + SEGMENT}
+        columns = [column.to_pylist() for column in own.load().columns] if own else []
+        return Directory(tuple(map(Fence, *columns)) if own else (), segments, own, name)
 
     @property
     def rows(self) -> int:
         return sum(fence.rows for fence in self.fences)
 
     def write(self) -> tuple[Chunk, ...]:
-        """The chunks of the blocks in order, and the directory's own."""
+        """The segments, and the directory's own chunk."""
         if not self.fences:
             return ()
         own = self.own
         if own is None:
-            table = pa.Table.from_pylist([vars(fence) for fence in self.fences], SCHEMA)
+            columns = [[getattr(fence, name) for fence in self.fences] for name in NAMES]
+            table = pa.table(
+                [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA
+            )
             own = new_chunk(table, None, self.name + FENCES)
-        return (*(self.chunks[fence.id] for fence in self.fences), own)
+        return (*self.segments.values(), own)
 
-    def homes(self, rows: pa.Array) -> Places:
+    def homes(self, rows: Sequence[bytes]) -> Places:
         """For each block where the sorted row keys begin that belong into it; at the end, their number.
 
         A row belongs into the last block that begins at it or before; rows before all belong into the first.
         """
-        inner = [left(rows, fence.first_row) for fence in self.fences[1:]]
+        inner = [bisect_left(rows, fence.first_row) for fence in self.fences[1:]]
         return np.array([0, *inner, len(rows)], np.int64)
 
-    def homes_of(self, rows: pa.Array, order: Places) -> Places:
+    def homes_of(self, rows: Sequence[bytes], order: Places) -> Places:
         """The block into which each row belongs; `order` are the places of the rows whose keys these are."""
         counts = np.diff(self.homes(rows))
         homes = np.empty(len(order), np.int64)
@@ -181,7 +181,7 @@ class Directory:
         found: set[int] = set()
         for at, (start, stop) in enumerate(pairwise(self.homes(keys.row).tolist())):
             if stop > start and self.fences:
-                last = keys.partition[stop - 1].as_py()
+                last = keys.partition[stop - 1]
                 begins = any(next_.first_partition == last for next_ in self.fences[at + 1 : at + 2])
                 found |= {at, at + 1} if begins and self.fences[at].last_partition != last else {at}
         return found
@@ -189,22 +189,26 @@ class Directory:
     def of_partitions(self, keys: Keys) -> set[int]:
         """The blocks that hold rows of any of these partitions."""
         return self._hit(
-            (left(keys.partition, f.first_partition), right(keys.partition, f.last_partition)) for f in self.fences
+            (bisect_left(keys.partition, f.first_partition), bisect_right(keys.partition, f.last_partition))
+            for f in self.fences
         )
 
     def after_rows(self, keys: Keys) -> set[int]:
         """The blocks with rows that come after any of these rows in their partition."""
-        return self._hit((left(keys.partition, f.first_partition), right(keys.row, f.last_row)) for f in self.fences)
+        return self._hit(
+            (bisect_left(keys.partition, f.first_partition), bisect_right(keys.row, f.last_row)) for f in self.fences
+        )
 
     def after_peers(self, keys: Keys) -> set[int]:
         """The same, with all peers of these rows."""
         return self._hit(
-            (left(keys.partition, f.first_partition), right(keys.order, f.last_order)) for f in self.fences
+            (bisect_left(keys.partition, f.first_partition), bisect_right(keys.order, f.last_order))
+            for f in self.fences
         )
 
     def framing(self, keys: Keys) -> set[int]:
         """The blocks with a row in whose RANGE frame any of these rows can be."""
-        return self._hit((left(keys.order, f.low), right(keys.order, f.high)) for f in self.fences)
+        return self._hit((bisect_left(keys.order, f.low), bisect_right(keys.order, f.high)) for f in self.fences)
 
     def framed(self, blocks: Iterable[int]) -> set[int]:
         """The blocks that RANGE frames of rows in these blocks reach."""
@@ -216,18 +220,21 @@ class Directory:
         lasts = [fence.last_order for fence in self.fences]
         return {at for low, high in ends for at in range(bisect_left(lasts, low), bisect_right(firsts, high))}
 
-    def around(self, blocks: set[int], before: int, after: int, changed: Keys) -> set[int]:
+    def around(
+        self, blocks: set[int], before: int, after: int, changed: Keys, margins: Mapping[int, Margin] | None = None
+    ) -> set[int]:
         """These blocks, and as many beside them as hold so many rows of the same partition before and after.
 
+        `margins` are the rows at the ends of a block that count as well: what is asked for is beside those between.
         Rows that change do not count: they may be about to go.
         """
         going = np.diff(self.homes(changed.row)).tolist()
-        return blocks | {
-            beside
-            for at in blocks
-            for rows, step in ((before, -1), (after, 1))
-            for beside in self._beside(at, rows, step, going)
-        }
+        margins = margins or {}
+        found = set(blocks)
+        for at in blocks:
+            first, last = margins.get(at, (0, 0))
+            found |= {*self._beside(at, before - first, -1, going), *self._beside(at, after - last, 1, going)}
+        return found
 
     def _beside(self, at: int, rows: int, step: int, going: Sequence[int]) -> Iterator[int]:
         while rows > 0 and 0 <= at + step < len(self.fences):
@@ -246,33 +253,90 @@ class Directory:
         few = {at for at in blocks if self.fences[at].rows < least}
         return {at + 1 if at + 1 < len(self.fences) else at - 1 for at in few if len(self.fences) > 1}
 
-    def load(self, blocks: Iterable[int]) -> list[pa.Table]:
-        """The rows of each of these blocks, which say where they are from."""
-        tables = [(at, self.chunks[self.fences[at].id].load()) for at in blocks]
-        return [table.append_column(HOME, pa.repeat(pa.scalar(at, pa.int64()), table.num_rows)) for at, table in tables]
+    def load(self, blocks: Sequence[int]) -> list[pa.Table]:
+        """The rows of these blocks in order, which say where they are from."""
+        tables = []
+        for run in self._together(blocks):
+            first = self.fences[run[0]]
+            sizes = [self.fences[at].rows for at in run]
+            table = self.segments[first.segment].load().slice(first.start, sum(sizes))
+            tables.append(table.append_column(HOME, pa.array(np.repeat(run, sizes))))
+        return tables
 
-    def replaced(self, dirty: Sequence[range], pieces: Sequence[Sequence[Piece]]) -> Directory:
-        """This directory with new pieces in place of each run of blocks that changed."""
+    def _together(self, blocks: Sequence[int]) -> Iterator[list[int]]:
+        run: list[int] = []
+        for at in blocks:
+            if run and self._follows(self.fences[run[-1]], self.fences[at]):
+                run.append(at)
+            else:
+                yield from [run] if run else []
+                run = [at]
+        yield from [run] if run else []
+
+    def _follows(self, one: Fence, other: Fence) -> bool:
+        return one.segment == other.segment and one.start + one.rows == other.start
+
+    def replaced(self, dirty: Sequence[range], new: Sequence[Sequence[Fence]], rows: pa.Table, most: int) -> Directory:
+        """This directory with new blocks in place of each run of blocks that changed.
+
+        `rows` are those of all new blocks, one after the other. A segment is full once it has `most` rows.
+        """
         fences: list[Fence] = []
-        chunks = dict(self.chunks)
         at = 0
-        for run, new in zip(dirty, pieces, strict=True):
-            fences += self.fences[at : run.start]
-            for old in self.fences[run.start : run.stop]:
-                del chunks[old.id]
-            for piece in new:
-                chunks[piece.fence.id] = replace(piece.chunk, kind=self.name + BLOCK)
-                fences.append(piece.fence)
+        for run, blocks in zip(dirty, new, strict=True):
+            fences += [*self.fences[at : run.start], *blocks]
             at = run.stop
-        return Directory((*fences, *self.fences[at:]), chunks, name=self.name)
+        fences += self.fences[at:]
+        live = Counter[str]()
+        for fence in fences:
+            live[fence.segment] += fence.rows
+        worn = self._worn(live, most)
+        segments = {id_: chunk for id_, chunk in self.segments.items() if id_ not in worn}
+        taken = 0
+        tables: dict[int, pa.Table] = {}
+        for number, fence in enumerate(fences):
+            if fence.segment == NEW:
+                tables[number] = rows.slice(taken, fence.rows)
+                taken += fence.rows
+            elif fence.segment in worn:
+                tables[number] = self.segments[fence.segment].load().slice(fence.start, fence.rows)
+        for numbers in _filled({number: table.num_rows for number, table in tables.items()}, most):
+            joined = pa.concat_tables([tables[number] for number in numbers], promote_options="permissive")
+            chunk = new_chunk(joined.combine_chunks(), None, self.name + SEGMENT)
+            segments[chunk.id] = chunk
+            start = 0
+            for number in numbers:
+                fences[number] = replace(fences[number], segment=chunk.id, start=start)
+                start += fences[number].rows
+        return Directory(tuple(fences), segments, name=self.name)
+
+    def _worn(self, live: Counter[str], most: int) -> set[str]:
+        """The segments that are written anew: those mostly unused, and small ones beside what is written anyway."""
+        worn = {id_ for id_, chunk in self.segments.items() if 2 * live[id_] < chunk.rows}
+        size = live[NEW] + sum(live[id_] for id_ in worn)
+        for id_ in reversed(self.segments):
+            if id_ not in worn and live[id_] <= min(2 * size, most // 2):
+                worn.add(id_)
+                size += live[id_]
+        return worn
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A new block."""
+def _filled(sizes: Mapping[int, int], most: int) -> Iterator[list[int]]:
+    """Numbers in their order, together until they have enough.
 
-    fence: Fence
-    chunk: Chunk
+    >>> list(_filled({0: 2, 1: 2, 5: 3, 6: 1}, 4))
+    [[0, 1], [5, 6]]
+    """
+    run: list[int] = []
+    rows = 0
+    for number, size in sizes.items():
+        run.append(number)
+        rows += size
+        if rows >= most:
+            yield run
+            run, rows = [], 0
+    if run:
+        yield run
 
 
 @dataclass(frozen=True)
@@ -290,16 +354,17 @@ class Cutter:
         homes = rows[HOME].to_numpy()
         sizes = dict(enumerate(np.bincount(homes, minlength=max(len(directory.fences), 1)).tolist()))
         runs = self.dirty_runs(dirty, loaded, sizes)
+        if not runs:
+            return directory
         spans = [np.searchsorted(homes, [run.start, run.stop]).tolist() for run in runs]
-        return directory.replaced(runs, self.pieces(rows, spans, names)) if runs else directory
+        table = pa.concat_tables([rows.select(names).slice(start, stop - start) for start, stop in spans])
+        return directory.replaced(runs, self.fences(rows, spans), table, self.size * BLOCKS)
 
-    def pieces(self, rows: pa.Table, spans: Sequence[tuple[int, int]], names: Sequence[str]) -> list[list[Piece]]:
-        """Blocks of each of these spans of rows; `names` are the columns that are kept."""
+    def fences(self, rows: pa.Table, spans: Sequence[tuple[int, int]]) -> list[list[Fence]]:
+        """Blocks of each of these spans of rows, which are in no segment yet."""
         edges = [self._edges(start, stop) for start, stop in spans]
         ends = [pair for one in edges for pair in pairwise(one)]
-        if not ends:
-            return [[] for _ in spans]
-        made = iter(self._fenced(rows, ends, [self._chunk(rows.select(names), a, b) for a, b in ends]))
+        made = iter(self._fenced(rows, ends) if ends else ())
         return [[next(made) for _ in pairwise(one)] for one in edges]
 
     def _edges(self, start: int, stop: int) -> list[int]:
@@ -307,26 +372,23 @@ class Cutter:
         edges: list[int] = np.linspace(start, stop, number + 1).astype(np.int64).tolist()
         return edges if number else []
 
-    def _chunk(self, rows: pa.Table, start: int, stop: int) -> Chunk:
-        return new_chunk(rows.slice(start, stop - start).combine_chunks(), None, BLOCK)
-
-    def _fenced(self, rows: pa.Table, ends: Sequence[tuple[int, int]], chunks: Sequence[Chunk]) -> Iterator[Piece]:
+    def _fenced(self, rows: pa.Table, ends: Sequence[tuple[int, int]]) -> Iterator[Fence]:
         edges = [at for start, stop in ends for at in (start, stop - 1)]
         keys = self.sorting.keys(rows.take(pa.array(edges)))
+        sides = list(zip(keys.partition, keys.order, keys.row, strict=True))
         reach = self._reach(rows, ends)
-        for number, chunk in enumerate(chunks):
-            first, last = ([side[at].as_py() for side in keys.all] for at in (2 * number, 2 * number + 1))
+        for number, (start, stop) in enumerate(ends):
+            first, last = sides[2 * number], sides[2 * number + 1]
             low, high = reach[number] if reach else (first[1], last[1])
-            ends_ = dict(zip(ENDS, [*first, *last, min(low, first[1]), max(high, last[1])], strict=True))
-            yield Piece(Fence(chunk.id, chunk.rows, **ends_), chunk)
+            yield Fence(NEW, 0, stop - start, *first, *last, min(low, first[1]), max(high, last[1]))
 
     def _reach(self, rows: pa.Table, ends: Sequence[tuple[int, int]]) -> list[tuple[bytes, bytes]]:
-        """The least and the greatest order key to which the frames of each piece reach."""
+        """The least and the greatest order key to which the frames of each block reach."""
         if not self.bounds:
             return []
         parts = pa.concat_tables([rows.slice(start, stop - start) for start, stop in ends])
-        pieces = np.repeat(np.arange(len(ends)), [stop - start for start, stop in ends])
-        return self.sorting.reach(parts, self.bounds, pieces)
+        blocks = np.repeat(np.arange(len(ends)), [stop - start for start, stop in ends])
+        return self.sorting.reach(parts, self.bounds, blocks)
 
     def dirty_runs(self, dirty: set[int], loaded: set[int], sizes: dict[int, int]) -> list[range]:
         """Runs of neighbours that are written anew; one with few rows takes in a neighbour that is loaded anyway."""

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
+from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Margin, Sorting
 from panes.kernels.changes import CHANGE, DELETE, difference
 from panes.kernels.duck import places, query
 from panes.kernels.frames import Mask, Places, covered, runs
@@ -29,6 +29,60 @@ from panes.kernels.over_merged import Merged, Touched, offsets, sees
 from panes.kernels.over_net import Net, Netting
 from panes.kernels.over_values import Edge, Frame, OrderKey, OverCall, Sorted, bounded, numbered, over_values
 from panes.kernels.partitions import codes
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Which blocks are read beside the homes of the changes: those that these reach, and those that they need.
+
+    Whoever counts rows has those at the ends of a home, its margins, before another block is read.
+    """
+
+    directory: Directory
+    touched: Keys
+    homes: set[int]
+    margins: dict[int, Margin]
+
+    def reached(self, frame: Frame) -> set[int]:
+        """The blocks with rows in whose frame a change can be."""
+        directory, touched = self.directory, self.touched
+        if frame.end.edge is Edge.UNBOUNDED_FOLLOWING:
+            return directory.of_partitions(touched)
+        if frame.unit == "RANGE" and frame.start.edge is not Edge.UNBOUNDED_PRECEDING:
+            return directory.framing(touched)
+        if frame.unit == "RANGE":
+            by_value = frame.end.column is not None
+            return directory.of_partitions(touched) if by_value else directory.after_peers(touched)
+        back, ahead = self._reach(frame)
+        found = self._around_homes(back, ahead or 0)
+        return found | directory.after_rows(touched) if ahead is None else found
+
+    def needed(self, reached: set[int], frame: Frame) -> set[int]:
+        """The blocks that the frames of rows in these can reach."""
+        if Edge.UNBOUNDED_PRECEDING is frame.start.edge or Edge.UNBOUNDED_FOLLOWING is frame.end.edge:
+            return self.directory.of_partitions(self.touched)
+        if frame.unit == "RANGE":
+            return self.directory.framed(reached)
+        back, ahead = self._reach(frame)
+        both = back + (ahead or 0)
+        return self._around_homes(both, both) | self._around(reached - self.homes, ahead or 0, back)
+
+    def row_before(self, reached: set[int], frame: Frame) -> set[int]:
+        """The blocks with the row before the first that a change reaches; peers of a change may be before it."""
+        if frame.unit == "RANGE":
+            return self._around(reached, 1, 0)
+        return self._around_homes(1, 0) | self._around(reached - self.homes, 1, 0)
+
+    def _reach(self, frame: Frame) -> tuple[int, int | None]:
+        """How many rows before a change and after it have it in their frame; None for all after it."""
+        first, last = offsets(frame)
+        return max(last or 0, 0), None if first is None else max(-first, 0)
+
+    def _around_homes(self, before: int, after: int) -> set[int]:
+        return self.directory.around(self.homes, before, after, self.touched, self.margins)
+
+    def _around(self, blocks: set[int], before: int, after: int) -> set[int]:
+        return self.directory.around(blocks, before, after, self.touched)
 
 
 @dataclass(frozen=True)
@@ -60,7 +114,7 @@ class OverChanges:
     sequence: str | None = None
     on_inconsistency: Literal["fail", "skip"] = "fail"
     top_n: tuple[str, int] | None = None
-    size: int = 4096
+    size: int = 256
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """Rows keep their places: order matters."""
@@ -76,8 +130,12 @@ class OverChanges:
         if touched is None:
             counters = self._counters(directory, inconsistent_rows=net.inconsistent)
             return Step(state, None, counters)
-        loaded = sorted(self._blocks(directory, touched.keys) | self._framed(directory, net, touched))
-        merged = self._merged(directory, loaded, net, touched)
+        homes = sorted(directory.with_any(touched.keys))
+        merged = self._merged(directory, homes, net, touched)
+        beside = Beside(directory, touched.keys, set(homes), merged.margins)
+        loaded = sorted(self._blocks(beside) | self._framed(directory, net, touched))
+        if loaded != homes:
+            merged = self._merged(directory, loaded, net, touched)
         done = self._recomputed(merged)
         out = self._difference(merged, done)
         after = self._written(directory, loaded, merged, done)
@@ -146,18 +204,14 @@ class OverChanges:
         order = self._sorting.permutation(rows)
         return Touched(self._sorting.keys(rows.take(pa.array(order))), order)
 
-    def _blocks(self, directory: Directory, touched: Keys) -> set[int]:
+    def _blocks(self, beside: Beside) -> set[int]:
         """The blocks in which results may change, and those that their frames reach."""
-        homes = directory.with_any(touched)
-        reached = set(homes)
+        reached = set(beside.homes)
         for call in self._all_calls:
-            reached |= self._reached_blocks(directory, homes, touched, sees(call))
-        needed = reached | directory.small(homes, self.size // 4)
+            reached |= beside.reached(sees(call))
+        needed = reached | beside.directory.small(beside.homes, self.size // 4)
         for call in self._all_calls:
-            if is_carried(call):
-                needed |= directory.around(reached, 1, 0, touched)
-            else:
-                needed |= self._needed_blocks(directory, reached, touched, sees(call))
+            needed |= beside.row_before(reached, sees(call)) if is_carried(call) else beside.needed(reached, sees(call))
         return needed
 
     def _framed(self, directory: Directory, net: Net, touched: Touched) -> set[int]:
@@ -167,28 +221,6 @@ class OverChanges:
         homes = touched.homes(directory)[net.removed.num_rows :]
         own = self.order_by[0].column
         return directory.between(self._sorting.reach(net.inserted, (own, *self._bounds), homes))
-
-    def _reached_blocks(self, directory: Directory, homes: set[int], touched: Keys, frame: Frame) -> set[int]:
-        first, last = offsets(frame)
-        if frame.end.edge is Edge.UNBOUNDED_FOLLOWING:
-            return directory.of_partitions(touched)
-        if frame.unit == "RANGE" and frame.start.edge is not Edge.UNBOUNDED_PRECEDING:
-            return directory.framing(touched)
-        if frame.unit == "RANGE":
-            by_value = frame.end.column is not None
-            return directory.of_partitions(touched) if by_value else directory.after_peers(touched)
-        before = directory.around(homes, max(last or 0, 0), 0, touched)
-        if first is None:
-            return before | directory.after_rows(touched)
-        return before | directory.around(homes, 0, max(-first, 0), touched)
-
-    def _needed_blocks(self, directory: Directory, reached: set[int], touched: Keys, frame: Frame) -> set[int]:
-        if Edge.UNBOUNDED_PRECEDING is frame.start.edge or Edge.UNBOUNDED_FOLLOWING is frame.end.edge:
-            return directory.of_partitions(touched)
-        if frame.unit == "RANGE":
-            return directory.framed(reached)
-        first, last = offsets(frame)
-        return directory.around(reached, max(-(first or 0), 0), max(last or 0, 0), touched)
 
     # ---- what is computed
 

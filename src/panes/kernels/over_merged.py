@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from panes.kernels.blocks import Directory, Keys
+from panes.kernels.blocks import HOME, Directory, Keys, Margin
 from panes.kernels.frames import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach
 from panes.kernels.over_values import Bound, Edge, Frame, OverCall, Sorted
 
@@ -74,9 +74,7 @@ class Touched:
     @cached_property
     def moves(self) -> Mask:
         """Which of them do not meet their like: a row that goes while one of the same key and order comes, stays."""
-        same = pc.equal(self.keys.row.slice(1), self.keys.row.slice(0, len(self.order) - 1)).to_numpy(
-            zero_copy_only=False
-        )
+        same = np.array([one == other for one, other in pairwise(self.keys.row)], np.bool_)
         moves: Mask = ~(np.append(same, False) | np.append(False, same))
         return moves
 
@@ -106,6 +104,17 @@ class Merged:
     def before(self) -> Places:
         """How many rows that are left are before each row, and before the end."""
         return np.concatenate([[0], np.cumsum(~self.gone)]).astype(np.int64)
+
+    @cached_property
+    def margins(self) -> dict[int, Margin]:
+        """How many rows are left at the ends of each block in which anything changes: before the first change in it,
+        and after the last."""
+        homes, changed = self.rows[HOME].to_numpy(), np.flatnonzero(self.gone | self.fresh)
+        blocks, at = np.unique(homes[changed], return_index=True)
+        first, last = changed[at], changed[np.append(at[1:], len(changed)) - 1]
+        start, stop = np.searchsorted(homes, blocks), np.searchsorted(homes, blocks, "right")
+        ends = zip(self.before[first] - self.before[start], self.before[stop] - self.before[last + 1], strict=True)
+        return dict(zip(blocks.tolist(), [(int(one), int(other)) for one, other in ends], strict=True))
 
     @cached_property
     def extents(self) -> Ranges:
