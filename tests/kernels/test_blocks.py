@@ -43,7 +43,8 @@ def replaced(blocks: Directory, dirty: list[range], rows: list[Row], size: int, 
 
 def rows_of(blocks: Directory, numbers: Any = None) -> list[Row]:
     wanted = range(len(blocks.fences)) if numbers is None else sorted(numbers)
-    return [tuple(row.values()) for part in blocks.load(wanted) for row in part.drop_columns([HOME]).to_pylist()]
+    rows = blocks.load(wanted).drop_columns([HOME]).to_pylist() if wanted else []
+    return [tuple(row.values()) for row in rows]
 
 
 def sort_key(row: Row) -> Any:

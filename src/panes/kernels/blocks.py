@@ -17,8 +17,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -100,8 +101,7 @@ class Keys:
 Margin = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Fence:
+class Fence(NamedTuple):
     """Where a block is, its ends, and the order keys from which to which the RANGE frames of its rows reach."""
 
     segment: str
@@ -117,11 +117,8 @@ class Fence:
     high: bytes
 
 
-NAMES = tuple(Fence.__dataclass_fields__)
-ENDS = NAMES[3:]
-SCHEMA = pa.schema(
-    [("segment", pa.string()), ("start", pa.int64()), ("rows", pa.int64()), *((name, pa.binary()) for name in ENDS)]
-)
+TYPES = {str: pa.string(), int: pa.int64(), bytes: pa.binary()}
+SCHEMA = pa.schema([(name, TYPES[type_]) for name, type_ in get_type_hints(Fence).items()])
 
 
 @dataclass(frozen=True)
@@ -154,10 +151,8 @@ class Directory:
             return ()
         own = self.own
         if own is None:
-            columns = [[getattr(fence, name) for fence in self.fences] for name in NAMES]
-            table = pa.table(
-                [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA
-            )
+            columns = zip(zip(*self.fences, strict=True), SCHEMA.types, strict=True)
+            table = pa.table([pa.array(column, type_) for column, type_ in columns], SCHEMA)
             own = new_chunk(table, None, self.name + FENCES)
         return (*self.segments.values(), own)
 
@@ -253,25 +248,16 @@ class Directory:
         few = {at for at in blocks if self.fences[at].rows < least}
         return {at + 1 if at + 1 < len(self.fences) else at - 1 for at in few if len(self.fences) > 1}
 
-    def load(self, blocks: Sequence[int]) -> list[pa.Table]:
+    def load(self, blocks: Sequence[int]) -> pa.Table:
         """The rows of these blocks in order, which say where they are from."""
-        tables = []
-        for run in self._together(blocks):
-            first = self.fences[run[0]]
-            sizes = [self.fences[at].rows for at in run]
-            table = self.segments[first.segment].load().slice(first.start, sum(sizes))
-            tables.append(table.append_column(HOME, pa.array(np.repeat(run, sizes))))
-        return tables
-
-    def _together(self, blocks: Sequence[int]) -> Iterator[list[int]]:
-        run: list[int] = []
-        for at in blocks:
-            if run and self._follows(self.fences[run[-1]], self.fences[at]):
-                run.append(at)
-            else:
-                yield from [run] if run else []
-                run = [at]
-        yield from [run] if run else []
+        fences = [self.fences[at] for at in blocks]
+        apart = [at for at, pair in enumerate(pairwise(fences), 1) if not self._follows(*pair)]
+        slices = []
+        for start, stop in pairwise([0, *apart, len(fences)]):
+            rows = sum(fence.rows for fence in fences[start:stop])
+            slices.append(self.segments[fences[start].segment].load().slice(fences[start].start, rows))
+        homes = np.repeat(blocks, [fence.rows for fence in fences])
+        return pa.concat_tables(slices, promote_options="permissive").append_column(HOME, pa.array(homes))
 
     def _follows(self, one: Fence, other: Fence) -> bool:
         return one.segment == other.segment and one.start + one.rows == other.start
@@ -306,7 +292,7 @@ class Directory:
             segments[chunk.id] = chunk
             start = 0
             for number in numbers:
-                fences[number] = replace(fences[number], segment=chunk.id, start=start)
+                fences[number] = fences[number]._replace(segment=chunk.id, start=start)
                 start += fences[number].rows
         return Directory(tuple(fences), segments, name=self.name)
 

@@ -35,7 +35,7 @@ class KeyIndex:
         blocks = directory.with_any(self._sorted(rows)[0])
         if not blocks:
             return rows.select(self.columns).slice(0, 0)
-        known = pa.concat_tables(directory.load(sorted(blocks))).select(self.columns)
+        known = directory.load(sorted(blocks)).select(self.columns)
         return joined(known, "SEMI", rows, self.key)
 
     def put(self, directory: Directory, changed: pa.Table, gone: pa.Table) -> tuple[Chunk, ...]:
@@ -48,7 +48,7 @@ class KeyIndex:
         loaded = sorted(blocks | directory.small(blocks, self.size // 4))
         homes = directory.homes_of(keys.row, order)
         new = changed.select(self.columns).append_column(HOME, pa.array(homes[: changed.num_rows]))
-        old = pa.concat_tables(directory.load(loaded)) if loaded else new.slice(0, 0)
+        old = directory.load(loaded) if loaded else new.slice(0, 0)
         rows = pa.concat_tables([joined(old, "ANTI", touched, self.key), new], promote_options="permissive")
         rows = rows.take(pa.array(self._sorting.permutation(rows)))
         cutter = Cutter(self.size, self._sorting)

@@ -134,8 +134,9 @@ class OverChanges:
         merged = self._merged(directory, homes, net, touched)
         beside = Beside(directory, touched.keys, set(homes), merged.margins)
         loaded = sorted(self._blocks(beside) | self._framed(directory, net, touched))
-        if loaded != homes:
-            merged = self._merged(directory, loaded, net, touched)
+        more = [at for at in loaded if at not in beside.homes]
+        if more:
+            merged = self._with_more(merged, directory.load(more))
         done = self._recomputed(merged)
         out = self._difference(merged, done)
         after = self._written(directory, loaded, merged, done)
@@ -231,25 +232,36 @@ class OverChanges:
         return tuple(dict.fromkeys(column for column in columns if column is not None))
 
     def _merged(self, directory: Directory, loaded: Sequence[int], net: Net, touched: Touched) -> Merged:
-        tables = directory.load(loaded)
+        """The rows of these blocks and those that come, in one order."""
+        tables = [directory.load(loaded)] if loaded else []
         known = sum(table.num_rows for table in tables)
         homes = touched.homes(directory)[net.removed.num_rows :]
         gone = np.zeros(known + len(homes), np.bool_)
         if net.removed.num_rows:
-            keys = pa.concat_tables([one.select(self.key) for one in tables])
-            gone[places(keys, "SEMI", net.removed, self.key)] = True
+            gone[places(tables[0], "SEMI", net.removed, self.key)] = True
         assert gone.sum() == net.removed.num_rows, "the index and the blocks disagree"
         tables.append(net.inserted.append_column(HOME, pa.array(homes)))
         rows = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
         order = self._sorting.permutation(rows)
-        rows = rows.take(pa.array(order))
-        homes = rows[HOME].to_numpy()
-        missing = np.cumsum(np.diff(homes, prepend=homes[:1]) > 1)
-        part = numbered([codes(rows, self.partition), missing])
         moves = np.zeros(len(gone), np.bool_)
         changed = gone[order] | (order >= known)
         moves[changed] = touched.moves
-        return Merged(rows, gone[order], order >= known, moves, Sorted(rows, part, self.order_by))
+        return self._in_parts(rows.take(pa.array(order)), gone[order], order >= known, moves)
+
+    def _with_more(self, merged: Merged, more: pa.Table) -> Merged:
+        """With the rows of other blocks, in which nothing changes."""
+        rows = pa.concat_tables([merged.rows, more], promote_options="permissive").combine_chunks()
+        order = np.argsort(rows[HOME].to_numpy(), kind="stable")
+        none = np.zeros(more.num_rows, np.bool_)
+        masks = [np.append(mask, none)[order] for mask in (merged.gone, merged.fresh, merged.moves)]
+        return self._in_parts(rows.take(pa.array(order)), *masks)
+
+    def _in_parts(self, rows: pa.Table, gone: Mask, fresh: Mask, moves: Mask) -> Merged:
+        """Where blocks are missing between, a partition is broken in two."""
+        homes = rows[HOME].to_numpy()
+        missing = np.cumsum(np.diff(homes, prepend=homes[:1]) > 1)
+        part = numbered([codes(rows, self.partition), missing])
+        return Merged(rows, gone, fresh, moves, Sorted(rows, part, self.order_by))
 
     def _recomputed(self, merged: Merged) -> Recomputed:
         """New results wherever a change reaches, of each call on its own."""
