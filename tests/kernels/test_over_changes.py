@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from panes import errors
 from panes.errors import PanesError
 from panes.kernels.accumulators import accumulator
+from panes.kernels.blocks import Directory
 from panes.kernels.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
 from panes.kernels.duck import query
 from panes.kernels.kernel import Clock, State, Step
@@ -469,6 +470,24 @@ SLIDING = case("sum(x) OVER ($w ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)")
 NEAR = case("sum(x) OVER ($w RANGE BETWEEN 2 PRECEDING AND 2 FOLLOWING)")
 
 
+def one_by_one(seed: int) -> list[Sequence[Change]]:
+    """Rows of one partition, and then changes here and there: most of them in the middle of a block."""
+    random = Random(seed)
+    table = {at: Row(at, "a", 3 * at, at) for at in range(60)}
+    batches: list[Sequence[Change]] = [[Change(INSERT, row) for row in table.values()]]
+    for number in range(4):
+        old = table.pop(random.choice(list(table)))
+        new = Row(100 + number, "a", random.randint(0, 180), number)
+        batches.append(random.choice([[Change(DELETE, old)], [Change(DELETE, old), Change(INSERT, new)]]))
+    return batches
+
+
+@settings(max_examples=40)
+@given(st.sampled_from([*PLAIN[:3], RUNNING, RUNNING_PEERS]), st.sampled_from(CASES), st.builds(one_by_one, SEEDS))
+def test_calls_of_different_reach(carried, other, batches):
+    check(Query((carried, other), size=12), batches)
+
+
 @pytest.mark.parametrize("one", [ROW_NUMBER, RUNNING, RUNNING_PEERS, SLIDING, NEAR], ids=lambda one: one.sql)
 def test_an_insert_at_the_end_reads_few_blocks(one):
     asked = Query((one,), size=16)
@@ -525,6 +544,15 @@ def test_nothing_changes_where_changes_cancel():
     assert gone.state.chunks == state.chunks
 
 
+@pytest.mark.parametrize(
+    ("other", "order"),
+    [("lead(x, 2) OVER ($w)", 55), ("sum(x) OVER ($w RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING)", 41)],
+)
+def test_what_goes_on_from_the_row_before_begins_where_any_call_is_computed_again(other, order):
+    rows = [Change(INSERT, Row(at, "a", at * 10, 1)) for at in range(12)]
+    check(Query((ROW_NUMBER, case(other))), [rows, [Change(INSERT, Row(20, "a", order, 1))]])
+
+
 def test_blocks_shrink_and_vanish():
     asked = Query((ROW_NUMBER,), size=16)
     state = loaded(asked, 200)
@@ -532,5 +560,5 @@ def test_blocks_shrink_and_vanish():
         batch = [Change(DELETE, Row(at)) for at in range(start, start + 5)]
         state = asked.kernel.step(state, arrow(batch, 1, 1), Clock()).state
         left = 195 - start
-        assert len([chunk for chunk in state.chunks if chunk.kind == "block"]) <= left // 4 + 1
+        assert len(Directory.read(state.chunks).fences) <= left // 4 + 1
     assert not state.chunks

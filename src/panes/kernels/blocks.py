@@ -9,7 +9,7 @@ key of a partition is the beginning of its rows' keys.
 
 Blocks are small so that a change touches few rows, and chunks of state are not, for each costs a call: the blocks that
 a micro-batch writes go into segments together. A segment of which less than half is still in use, or that is no bigger
-than what is written now, is written anew with it.
+than twice what is written now, is written anew with it.
 """
 
 from __future__ import annotations
@@ -243,13 +243,12 @@ class Directory:
     def _hit(self, ranges: Iterable[tuple[int, int]]) -> set[int]:
         return {at for at, (start, stop) in enumerate(ranges) if start < stop}
 
-    def small(self, blocks: set[int], least: int) -> set[int]:
-        """A neighbour for each of these blocks that has few rows, to be joined to it."""
-        few = {at for at in blocks if self.fences[at].rows < least}
-        return {at + 1 if at + 1 < len(self.fences) else at - 1 for at in few if len(self.fences) > 1}
+    def neighbours(self, blocks: set[int]) -> set[int]:
+        """One for each of these blocks, as far as there are others."""
+        return {at + 1 if at + 1 < len(self.fences) else at - 1 for at in blocks if len(self.fences) > 1}
 
     def load(self, blocks: Sequence[int]) -> pa.Table:
-        """The rows of these blocks in order, which say where they are from."""
+        """The rows of these blocks, at least one, in order; they say where they are from."""
         fences = [self.fences[at] for at in blocks]
         apart = [at for at, pair in enumerate(pairwise(fences), 1) if not self._follows(*pair)]
         slices = []

@@ -45,7 +45,8 @@ class KeyIndex:
             return directory.write()
         keys, order = self._sorted(touched)
         blocks = directory.with_any(keys)
-        loaded = sorted(blocks | directory.small(blocks, self.size // 4))
+        few = {at for at in blocks if directory.fences[at].rows < self.size // 4}
+        loaded = sorted(blocks | directory.neighbours(few))
         homes = directory.homes_of(keys.row, order)
         new = changed.select(self.columns).append_column(HOME, pa.array(homes[: changed.num_rows]))
         old = directory.load(loaded) if loaded else new.slice(0, 0)

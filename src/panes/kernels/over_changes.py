@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Margin, Sorting
+from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
 from panes.kernels.changes import CHANGE, DELETE, difference
 from panes.kernels.duck import places, query
 from panes.kernels.frames import Mask, Places, covered, runs
@@ -41,7 +41,7 @@ class Beside:
     directory: Directory
     touched: Keys
     homes: set[int]
-    margins: dict[int, Margin]
+    merged: Merged  # the rows of the homes and those that come
 
     def reached(self, frame: Frame) -> set[int]:
         """The blocks with rows in whose frame a change can be."""
@@ -65,13 +65,18 @@ class Beside:
             return self.directory.framed(reached)
         back, ahead = self._reach(frame)
         both = back + (ahead or 0)
-        return self._around_homes(both, both) | self._around(reached - self.homes, ahead or 0, back)
+        return self._around_homes(both, both)
 
-    def row_before(self, reached: set[int], frame: Frame) -> set[int]:
-        """The blocks with the row before the first that a change reaches; peers of a change may be before it."""
-        if frame.unit == "RANGE":
-            return self._around(reached, 1, 0)
-        return self._around_homes(1, 0) | self._around(reached - self.homes, 1, 0)
+    def row_before(self, reached: set[int], frames: Sequence[Frame]) -> set[int]:
+        """The blocks with the row before the first that is computed again, whichever of these frames reaches it."""
+        if any(frame.unit == "RANGE" for frame in frames):
+            return self.directory.around(reached, 1, 0, self.touched)
+        return self._around_homes(1 + max(self._reach(frame)[0] for frame in frames), 0)
+
+    def few(self, least: int) -> set[int]:
+        """A neighbour of each home that few rows are left in, to be joined to it."""
+        left = np.bincount(self.merged.left[HOME].to_numpy(), minlength=len(self.directory.fences))
+        return self.directory.neighbours({at for at in self.homes if left[at] < least})
 
     def _reach(self, frame: Frame) -> tuple[int, int | None]:
         """How many rows before a change and after it have it in their frame; None for all after it."""
@@ -79,10 +84,7 @@ class Beside:
         return max(last or 0, 0), None if first is None else max(-first, 0)
 
     def _around_homes(self, before: int, after: int) -> set[int]:
-        return self.directory.around(self.homes, before, after, self.touched, self.margins)
-
-    def _around(self, blocks: set[int], before: int, after: int) -> set[int]:
-        return self.directory.around(blocks, before, after, self.touched)
+        return self.directory.around(self.homes, before, after, self.touched, self.merged.margins)
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class OverChanges:
             return Step(state, None, counters)
         homes = sorted(directory.with_any(touched.keys))
         merged = self._merged(directory, homes, net, touched)
-        beside = Beside(directory, touched.keys, set(homes), merged.margins)
+        beside = Beside(directory, touched.keys, set(homes), merged)
         loaded = sorted(self._blocks(beside) | self._framed(directory, net, touched))
         more = [at for at in loaded if at not in beside.homes]
         if more:
@@ -207,12 +209,11 @@ class OverChanges:
 
     def _blocks(self, beside: Beside) -> set[int]:
         """The blocks in which results may change, and those that their frames reach."""
-        reached = set(beside.homes)
-        for call in self._all_calls:
-            reached |= beside.reached(sees(call))
-        needed = reached | beside.directory.small(beside.homes, self.size // 4)
-        for call in self._all_calls:
-            needed |= beside.row_before(reached, sees(call)) if is_carried(call) else beside.needed(reached, sees(call))
+        frames = [sees(call) for call in self._all_calls]
+        reached = beside.homes.union(*(beside.reached(frame) for frame in frames))
+        needed = reached | beside.few(self.size // 4)
+        for call, frame in zip(self._all_calls, frames, strict=True):
+            needed |= beside.row_before(reached, frames) if is_carried(call) else beside.needed(reached, frame)
         return needed
 
     def _framed(self, directory: Directory, net: Net, touched: Touched) -> set[int]:
