@@ -147,6 +147,17 @@ def test_segments_that_are_mostly_unused_are_written_anew():
     assert rows_of(after) == [("a", 1, 0), ("a", 4, 0), *LONG[8:]]
 
 
+def test_a_segment_stays_while_half_of_it_is_in_use():
+    rows: list[Row] = [("a", at, 0) for at in range(64)]
+    blocks = replaced(Directory((), {}), [range(0, 1)], rows, 4, most=64)
+    (first,) = blocks.segments
+    for number in range(9):
+        assert first in blocks.segments
+        blocks = replaced(blocks, [range(number, number + 1)], [rows[4 * number]], 4, most=64)
+    assert first not in blocks.segments
+    assert rows_of(blocks) == [*rows[:36:4], *rows[36:]]
+
+
 def test_small_segments_are_joined():
     blocks = directory(LONG, 4)
     for row in LONG[::4]:

@@ -23,6 +23,7 @@ from typing import NamedTuple, get_type_hints
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from panes.kernels.duck import query, quoted
 from panes.kernels.frames import Places
@@ -66,7 +67,7 @@ class Sorting:
         found = query(f"SELECT {AT}, {texts} FROM parts", parts=numbered)
         order = found[AT].to_numpy()
         found = found if (order[1:] > order[:-1]).all() else found.take(pa.array(np.argsort(order)))
-        return Keys(*(found[f"k{at}"].to_pylist() for at in range(3)))
+        return Keys(*(_binary(found[f"k{at}"]) for at in range(3)))
 
     def reach(self, rows: pa.Table, bounds: Sequence[str], groups: Places) -> list[tuple[bytes, bytes]]:
         """The least and the greatest order key of each group of rows, were the order values those of `bounds`."""
@@ -93,9 +94,14 @@ def _sort_key(columns: Sequence[tuple[str, str]]) -> str:
 class Keys:
     """Sort keys of rows, such as those that change; mostly the rows are sorted, and so are all three."""
 
-    partition: list[bytes]
-    order: list[bytes]
-    row: list[bytes]
+    partition: pa.Array
+    order: pa.Array
+    row: pa.Array
+
+
+def _binary(column: pa.ChunkedArray) -> pa.Array:
+    joined = column.cast(pa.binary()).combine_chunks()
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
 
 
 Margin = tuple[int, int]
@@ -156,15 +162,20 @@ class Directory:
             own = new_chunk(table, None, self.name + FENCES)
         return (*self.segments.values(), own)
 
-    def homes(self, rows: Sequence[bytes]) -> Places:
+    def _before(self, keys: pa.Array, end: str, side: str = "left") -> Places:
+        """How many of the sorted keys are less than this end of each fence, or with "right" not more."""
+        ends = pa.array([getattr(fence, end) for fence in self.fences], pa.binary())
+        found: Places = pc.search_sorted(keys, ends, side=side).to_numpy().astype(np.int64)
+        return found
+
+    def homes(self, rows: pa.Array) -> Places:
         """For each block where the sorted row keys begin that belong into it; at the end, their number.
 
         A row belongs into the last block that begins at it or before; rows before all belong into the first.
         """
-        inner = [bisect_left(rows, fence.first_row) for fence in self.fences[1:]]
-        return np.array([0, *inner, len(rows)], np.int64)
+        return np.concatenate([[0], self._before(rows, "first_row")[1:], [len(rows)]])
 
-    def homes_of(self, rows: Sequence[bytes], order: Places) -> Places:
+    def homes_of(self, rows: pa.Array, order: Places) -> Places:
         """The block into which each row belongs; `order` are the places of the rows whose keys these are."""
         counts = np.diff(self.homes(rows))
         homes = np.empty(len(order), np.int64)
@@ -176,34 +187,29 @@ class Directory:
         found: set[int] = set()
         for at, (start, stop) in enumerate(pairwise(self.homes(keys.row).tolist())):
             if stop > start and self.fences:
-                last = keys.partition[stop - 1]
+                last = keys.partition[stop - 1].as_py()
                 begins = any(next_.first_partition == last for next_ in self.fences[at + 1 : at + 2])
                 found |= {at, at + 1} if begins and self.fences[at].last_partition != last else {at}
         return found
 
     def of_partitions(self, keys: Keys) -> set[int]:
         """The blocks that hold rows of any of these partitions."""
-        return self._hit(
-            (bisect_left(keys.partition, f.first_partition), bisect_right(keys.partition, f.last_partition))
-            for f in self.fences
-        )
+        first = self._before(keys.partition, "first_partition")
+        return _hit(first, self._before(keys.partition, "last_partition", "right"))
 
     def after_rows(self, keys: Keys) -> set[int]:
         """The blocks with rows that come after any of these rows in their partition."""
-        return self._hit(
-            (bisect_left(keys.partition, f.first_partition), bisect_right(keys.row, f.last_row)) for f in self.fences
-        )
+        first = self._before(keys.partition, "first_partition")
+        return _hit(first, self._before(keys.row, "last_row", "right"))
 
     def after_peers(self, keys: Keys) -> set[int]:
         """The same, with all peers of these rows."""
-        return self._hit(
-            (bisect_left(keys.partition, f.first_partition), bisect_right(keys.order, f.last_order))
-            for f in self.fences
-        )
+        first = self._before(keys.partition, "first_partition")
+        return _hit(first, self._before(keys.order, "last_order", "right"))
 
     def framing(self, keys: Keys) -> set[int]:
         """The blocks with a row in whose RANGE frame any of these rows can be."""
-        return self._hit((bisect_left(keys.order, f.low), bisect_right(keys.order, f.high)) for f in self.fences)
+        return _hit(self._before(keys.order, "low"), self._before(keys.order, "high", "right"))
 
     def framed(self, blocks: Iterable[int]) -> set[int]:
         """The blocks that RANGE frames of rows in these blocks reach."""
@@ -239,9 +245,6 @@ class Directory:
             at += step
             rows -= max(0, self.fences[at].rows - going[at])
             yield at
-
-    def _hit(self, ranges: Iterable[tuple[int, int]]) -> set[int]:
-        return {at for at, (start, stop) in enumerate(ranges) if start < stop}
 
     def neighbours(self, blocks: set[int]) -> set[int]:
         """One for each of these blocks, as far as there are others."""
@@ -306,6 +309,10 @@ class Directory:
         return worn
 
 
+def _hit(start: Places, stop: Places) -> set[int]:
+    return set(np.flatnonzero(start < stop).tolist())
+
+
 def _filled(sizes: Mapping[int, int], most: int) -> Iterator[list[int]]:
     """Numbers in their order, together until they have enough.
 
@@ -360,7 +367,7 @@ class Cutter:
     def _fenced(self, rows: pa.Table, ends: Sequence[tuple[int, int]]) -> Iterator[Fence]:
         edges = [at for start, stop in ends for at in (start, stop - 1)]
         keys = self.sorting.keys(rows.take(pa.array(edges)))
-        sides = list(zip(keys.partition, keys.order, keys.row, strict=True))
+        sides = list(zip(keys.partition.to_pylist(), keys.order.to_pylist(), keys.row.to_pylist(), strict=True))
         reach = self._reach(rows, ends)
         for number, (start, stop) in enumerate(ends):
             first, last = sides[2 * number], sides[2 * number + 1]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from panes.kernels.blocks import HOME, Directory, Keys, Margin
 from panes.kernels.frames import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach
@@ -74,7 +74,8 @@ class Touched:
     @cached_property
     def moves(self) -> Mask:
         """Which of them do not meet their like: a row that goes while one of the same key and order comes, stays."""
-        same = np.array([one == other for one, other in pairwise(self.keys.row)], np.bool_)
+        row = self.keys.row
+        same = pc.equal(row.slice(1), row.slice(0, len(row) - 1)).to_numpy(zero_copy_only=False)
         moves: Mask = ~(np.append(same, False) | np.append(False, same))
         return moves
 
