@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
+from panes.kernels.blocks import HOME, Directory, Margins
+from panes.kernels.cutting import Cutter
+from panes.kernels.frames import Mask, Ranges
 from panes.kernels.kernel import State
+from panes.kernels.sort_keys import Keys, Sorting
 
 from .harness import restarted
 
@@ -32,18 +36,29 @@ def keys(*rows: Row) -> Keys:
     return SORTING.keys(arranged(list(rows)))
 
 
-def directory(rows: list[Row], size: int) -> Directory:
-    return replaced(Directory((), {}), [range(0, 1)], rows, size)
+def directory(rows: list[Row], size: int, most: int = 8) -> Directory:
+    return replaced(Directory.read(()), 0, rows, size, most)
 
 
-def replaced(blocks: Directory, dirty: list[range], rows: list[Row], size: int, most: int = 8) -> Directory:
-    sorted_ = arranged(rows)
-    return blocks.replaced(dirty, Cutter(size, SORTING).fences(sorted_, [(0, len(rows))]), sorted_, most)
+def replaced(blocks: Directory, number: int, rows: list[Row], size: int, most: int = 8) -> Directory:
+    """Other rows in one block's place."""
+    cutter, sorted_ = Cutter(size, SORTING), arranged(rows)
+    parts, _ = cutter.cut(Ranges(np.array([0]), np.array([len(rows)])))
+    homes = np.full(len(parts.start), number)
+    return blocks.replaced(some(blocks, {number}), cutter.fenced(sorted_, parts), homes, sorted_, most)
 
 
-def rows_of(blocks: Directory, numbers: Any = None) -> list[Row]:
-    wanted = range(len(blocks.fences)) if numbers is None else sorted(numbers)
-    rows = blocks.load(wanted).drop_columns([HOME]).to_pylist() if wanted else []
+def some(blocks: Directory, numbers: set[int]) -> Mask:
+    return np.isin(np.arange(blocks.blocks), list(numbers))
+
+
+def numbers(mask: Mask) -> set[int]:
+    return set(np.flatnonzero(mask).tolist())
+
+
+def rows_of(blocks: Directory, mask: Mask | None = None) -> list[Row]:
+    wanted = np.ones(blocks.blocks, np.bool_) if mask is None else mask
+    rows = blocks.load(wanted).drop_columns([HOME]).to_pylist() if wanted.any() else []
     return [tuple(row.values()) for row in rows]
 
 
@@ -61,8 +76,8 @@ def test_blocks_hold_the_rows_in_order(rows, size):
     blocks = directory(rows, size)
     key = {None: -1, "": 0, "a": 1, "b": 2}
     assert rows_of(blocks) == sorted(rows, key=lambda row: (key[row[0]], sort_key(row[1:])))
-    assert all(0 < fence.rows <= size for fence in blocks.fences)
-    assert blocks.rows == len(rows)
+    assert all(0 < held <= size for held in blocks.rows)
+    assert blocks.rows.sum() == len(rows)
 
 
 @settings(max_examples=60)
@@ -87,53 +102,79 @@ LONG: list[Row] = [("a", at, 0) for at in range(12)] + [("b", at, 0) for at in r
 
 def test_a_row_belongs_into_the_last_block_that_begins_before_it():
     blocks = directory(LONG, 4)
-    assert blocks.with_any(keys(("a", 5, 1))) == {1}
-    assert blocks.with_any(keys(("", 5, 1))) == {0}
-    assert blocks.with_any(keys(("a", 100, 1))) == {2}
-    assert blocks.with_any(keys(("b", -1, 1))) == {2, 3}  # after the last of a, and b goes on in the next block
+    assert numbers(blocks.with_any(keys(("a", 5, 1)))) == {1}
+    assert numbers(blocks.with_any(keys(("", 5, 1)))) == {0}
+    assert numbers(blocks.with_any(keys(("a", 100, 1)))) == {2}
+    assert numbers(blocks.with_any(keys(("b", -1, 1)))) == {
+        2,
+        3,
+    }  # after the last of a, and b goes on in the next block
+
+
+def around(blocks: Directory, at: int, before: int, after: int, gone: Keys | None = None, **margins: int) -> set[int]:
+    counted = blocks.rows - (np.diff(blocks.homes(gone.row)) if gone else 0)
+    first, last = (some(blocks, {at}) * margins.get(end, 0) for end in ("first", "last"))
+    return numbers(blocks.around(some(blocks, {at}), before, after, counted, Margins(first, last)))
 
 
 def test_neighbours_end_with_the_partition():
-    blocks, none = directory(LONG, 4), keys()
-    assert blocks.around({1}, 1, 0, none) == {0, 1}
-    assert blocks.around({1}, 0, 5, none) == {1, 2}
-    assert blocks.around({3}, 9, 5, none) == {3, 4, 5}
-    assert blocks.around({4}, 0, 0, none) == {4}
+    blocks = directory(LONG, 4)
+    assert around(blocks, 1, 1, 0) == {0, 1}
+    assert around(blocks, 1, 0, 5) == {1, 2}
+    assert around(blocks, 3, 9, 5) == {3, 4, 5}
+    assert around(blocks, 4, 0, 0) == {4}
+
+
+def test_neighbours_hold_as_many_rows_as_are_asked_for():
+    blocks = directory(LONG, 4)
+    assert around(blocks, 2, 4, 0) == {1, 2}
+    assert around(blocks, 2, 5, 0) == {0, 1, 2}
+    assert around(blocks, 3, 0, 4) == {3, 4}
+    assert around(blocks, 3, 0, 5) == {3, 4, 5}
 
 
 def test_neighbours_are_not_needed_where_the_margins_have_enough_rows():
-    blocks, none = directory(LONG, 4), keys()
-    assert blocks.around({1}, 2, 3, none, {1: (2, 2)}) == {1, 2}
-    assert blocks.around({1}, 3, 2, none, {1: (2, 2)}) == {0, 1}
+    blocks = directory(LONG, 4)
+    assert around(blocks, 1, 2, 3, first=2, last=2) == {1, 2}
+    assert around(blocks, 1, 3, 2, first=2, last=2) == {0, 1}
 
 
 def test_neighbours_do_not_count_rows_that_go():
     blocks = directory(LONG, 4)
-    assert blocks.around({5}, 4, 0, keys()) == {4, 5}
-    assert blocks.around({5}, 4, 0, keys(("b", 6, 0))) == {3, 4, 5}
+    assert around(blocks, 5, 4, 0) == {4, 5}
+    assert around(blocks, 5, 4, 0, keys(("b", 6, 0))) == {3, 4, 5}
+
+
+def test_each_block_has_a_neighbour():
+    blocks = directory(LONG, 4)
+    assert numbers(blocks.neighbours(some(blocks, {0, 3}))) == {1, 4}
+    assert numbers(blocks.neighbours(some(blocks, {5}))) == {4}
+    alone = directory(LONG[:3], 4)
+    assert numbers(alone.neighbours(some(alone, {0}))) == set()
 
 
 def test_after_rows_is_only_their_partition():
     blocks = directory(LONG, 4)
-    assert blocks.after_rows(keys(("a", 9, 0))) == {2}
-    assert blocks.after_rows(keys(("b", 4, 0))) == {4, 5}
-    assert blocks.of_partitions(keys(("b", 4, 0))) == {3, 4, 5}
+    assert numbers(blocks.after_rows(keys(("a", 9, 0)))) == {2}
+    assert numbers(blocks.after_rows(keys(("b", 4, 0)))) == {4, 5}
+    assert numbers(blocks.of_partitions(keys(("b", 4, 0)))) == {3, 4, 5}
 
 
 def test_a_directory_is_read_as_it_was_written():
     blocks = directory(LONG, 4)
     state = restarted(State(blocks.write()))
     again = Directory.read(state.chunks)
-    assert again.fences == blocks.fences
+    assert again.fences.equals(blocks.fences)
     assert rows_of(again) == LONG
     assert again.write()[-1] is state.chunks[-1]
 
 
 def test_blocks_that_do_not_change_stay_where_they_are():
     blocks = directory(LONG, 4)
-    assert [fence.segment for fence in blocks.fences] == [id_ for id_ in blocks.segments for _ in range(2)]
-    after = replaced(blocks, [range(1, 2)], [("a", 4, 0)], 4)
-    assert [f == g for f, g in zip(after.fences, blocks.fences, strict=True)] == [True, False, True, True, True, True]
+    assert blocks.fences["segment"].to_pylist() == [id_ for id_ in blocks.segments for _ in range(2)]
+    after = replaced(blocks, 1, [("a", 4, 0)], 4)
+    same = [one == other for one, other in zip(after.fences.to_pylist(), blocks.fences.to_pylist(), strict=True)]
+    assert same == [True, False, True, True, True, True]
     assert set(blocks.segments) < set(after.segments)
     assert rows_of(after) == [row for row in LONG if row[0] == "b" or row[1] not in (5, 6, 7)]
 
@@ -141,7 +182,7 @@ def test_blocks_that_do_not_change_stay_where_they_are():
 def test_segments_that_are_mostly_unused_are_written_anew():
     blocks = directory(LONG, 4)
     first, *others = blocks.segments
-    after = replaced(replaced(blocks, [range(1, 2)], [("a", 4, 0)], 4), [range(0, 1)], [("a", 1, 0)], 4)
+    after = replaced(replaced(blocks, 1, [("a", 4, 0)], 4), 0, [("a", 1, 0)], 4)
     assert first not in after.segments
     assert set(others) < set(after.segments)
     assert rows_of(after) == [("a", 1, 0), ("a", 4, 0), *LONG[8:]]
@@ -149,11 +190,11 @@ def test_segments_that_are_mostly_unused_are_written_anew():
 
 def test_a_segment_stays_while_half_of_it_is_in_use():
     rows: list[Row] = [("a", at, 0) for at in range(64)]
-    blocks = replaced(Directory((), {}), [range(0, 1)], rows, 4, most=64)
+    blocks = directory(rows, 4, most=64)
     (first,) = blocks.segments
     for number in range(9):
         assert first in blocks.segments
-        blocks = replaced(blocks, [range(number, number + 1)], [rows[4 * number]], 4, most=64)
+        blocks = replaced(blocks, number, [rows[4 * number]], 4, most=64)
     assert first not in blocks.segments
     assert rows_of(blocks) == [*rows[:36:4], *rows[36:]]
 
@@ -161,16 +202,19 @@ def test_a_segment_stays_while_half_of_it_is_in_use():
 def test_small_segments_are_joined():
     blocks = directory(LONG, 4)
     for row in LONG[::4]:
-        blocks = replaced(blocks, [range(LONG.index(row) // 4, LONG.index(row) // 4 + 1)], [row], 4)
+        blocks = replaced(blocks, LONG.index(row) // 4, [row], 4)
     assert rows_of(blocks) == LONG[::4]
     assert len(blocks.segments) <= 2
 
 
 def test_small_runs_take_in_a_neighbour():
-    cutter = Cutter(16, SORTING)
-    assert cutter.dirty_runs({3}, {2, 3}, {3: 9}) == [range(3, 4)]
-    assert cutter.dirty_runs({3}, {2, 3}, {3: 2}) == [range(2, 4)]
-    assert cutter.dirty_runs({3}, {3}, {3: 2}) == [range(3, 4)]
+    def grown(loaded: list[int], rows: int) -> list[int]:
+        dirty, known = (np.isin(np.arange(5), numbers) for numbers in ([3], loaded))
+        return np.flatnonzero(Cutter(16, SORTING).grown(dirty, known, np.array([9, 9, 9, rows, 9]))).tolist()
+
+    assert grown([2, 3], 9) == [3]
+    assert grown([2, 3], 2) == [2, 3]
+    assert grown([3], 2) == [3]
 
 
 @pytest.mark.parametrize("direction", ["DESC NULLS LAST", "DESC NULLS FIRST", "ASC NULLS LAST"])

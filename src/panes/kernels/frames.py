@@ -76,6 +76,16 @@ def covered(ranges: Ranges, size: int) -> Mask:
     return inside
 
 
+def unbroken(mask: Mask) -> Ranges:
+    """The runs of places in the mask.
+
+    >>> unbroken(np.array([True, True, False, True]))
+    Ranges(start=array([0, 3]), stop=array([2, 4]))
+    """
+    steps = np.diff(mask.astype(np.int8), prepend=0, append=0)
+    return Ranges(np.flatnonzero(steps > 0), np.flatnonzero(steps < 0))
+
+
 def runs(mask: Mask, groups: Places) -> Places:
     """A number for each place of the mask, equal in each unbroken run of places of one group.
 

@@ -9,12 +9,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
-from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
+from panes.kernels.blocks import HOME, Directory
+from panes.kernels.cutting import Cutter
 from panes.kernels.duck import joined
 from panes.kernels.frames import Places
 from panes.kernels.kernel import Chunk
+from panes.kernels.sort_keys import Keys, Sorting
 
 INDEX = "index "
 
@@ -33,9 +36,9 @@ class KeyIndex:
     def find(self, directory: Directory, rows: pa.Table) -> pa.Table:
         """What is known of the keys of these rows."""
         blocks = directory.with_any(self._sorted(rows)[0])
-        if not blocks:
+        if not blocks.any():
             return rows.select(self.columns).slice(0, 0)
-        known = directory.load(sorted(blocks)).select(self.columns)
+        known = directory.load(blocks).select(self.columns)
         return joined(known, "SEMI", rows, self.key)
 
     def put(self, directory: Directory, changed: pa.Table, gone: pa.Table) -> tuple[Chunk, ...]:
@@ -45,15 +48,14 @@ class KeyIndex:
             return directory.write()
         keys, order = self._sorted(touched)
         blocks = directory.with_any(keys)
-        few = {at for at in blocks if directory.fences[at].rows < self.size // 4}
-        loaded = sorted(blocks | directory.neighbours(few))
+        loaded = blocks | directory.neighbours(blocks & (directory.rows < self.size // 4))
         homes = directory.homes_of(keys.row, order)
         new = changed.select(self.columns).append_column(HOME, pa.array(homes[: changed.num_rows]))
-        old = directory.load(loaded) if loaded else new.slice(0, 0)
+        old = directory.load(loaded) if loaded.any() else new.slice(0, 0)
         rows = pa.concat_tables([joined(old, "ANTI", touched, self.key), new], promote_options="permissive")
         rows = rows.take(pa.array(self._sorting.permutation(rows)))
-        cutter = Cutter(self.size, self._sorting)
-        return cutter.rewritten(directory, rows, set(homes.tolist()), set(loaded), self.columns).write()
+        dirty = np.bincount(homes, minlength=directory.blocks) > 0
+        return Cutter(self.size, self._sorting).rewritten(directory, rows, dirty, loaded, self.columns).write()
 
     @cached_property
     def _sorting(self) -> Sorting:

@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.blocks import HOME, Cutter, Directory, Keys, Sorting
+from panes.kernels.blocks import HOME, Directory, Margins
 from panes.kernels.changes import CHANGE, DELETE, difference
+from panes.kernels.cutting import Cutter
 from panes.kernels.duck import places, query
 from panes.kernels.frames import Mask, Places, covered, runs
 from panes.kernels.kernel import Clock, State, Step
@@ -29,6 +30,7 @@ from panes.kernels.over_merged import Merged, Touched, offsets, sees
 from panes.kernels.over_net import Net, Netting
 from panes.kernels.over_values import Edge, Frame, OrderKey, OverCall, Sorted, bounded, numbered, over_values
 from panes.kernels.partitions import codes
+from panes.kernels.sort_keys import Keys, Sorting
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,10 @@ class Beside:
 
     directory: Directory
     touched: Keys
-    homes: set[int]
+    homes: Mask
     merged: Merged  # the rows of the homes and those that come
 
-    def reached(self, frame: Frame) -> set[int]:
+    def reached(self, frame: Frame) -> Mask:
         """The blocks with rows in whose frame a change can be."""
         directory, touched = self.directory, self.touched
         if frame.end.edge is Edge.UNBOUNDED_FOLLOWING:
@@ -57,7 +59,7 @@ class Beside:
         found = self._around_homes(back, ahead or 0)
         return found | directory.after_rows(touched) if ahead is None else found
 
-    def needed(self, reached: set[int], frame: Frame) -> set[int]:
+    def needed(self, reached: Mask, frame: Frame) -> Mask:
         """The blocks that the frames of rows in these can reach."""
         if Edge.UNBOUNDED_PRECEDING is frame.start.edge or Edge.UNBOUNDED_FOLLOWING is frame.end.edge:
             return self.directory.of_partitions(self.touched)
@@ -67,24 +69,33 @@ class Beside:
         both = back + (ahead or 0)
         return self._around_homes(both, both)
 
-    def row_before(self, reached: set[int], frames: Sequence[Frame]) -> set[int]:
+    def row_before(self, reached: Mask, frames: Sequence[Frame]) -> Mask:
         """The blocks with the row before the first that is computed again, whichever of these frames reaches it."""
         if any(frame.unit == "RANGE" for frame in frames):
-            return self.directory.around(reached, 1, 0, self.touched)
+            return self.directory.around(reached, 1, 0, self._counted)
         return self._around_homes(1 + max(self._reach(frame)[0] for frame in frames), 0)
 
-    def few(self, least: int) -> set[int]:
+    def few(self, least: int) -> Mask:
         """A neighbour of each home that few rows are left in, to be joined to it."""
-        left = np.bincount(self.merged.left[HOME].to_numpy(), minlength=len(self.directory.fences))
-        return self.directory.neighbours({at for at in self.homes if left[at] < least})
+        left = np.bincount(self.merged.left[HOME].to_numpy(), minlength=self.directory.blocks)
+        return self.directory.neighbours(self.homes & (left < least))
 
     def _reach(self, frame: Frame) -> tuple[int, int | None]:
         """How many rows before a change and after it have it in their frame; None for all after it."""
         first, last = offsets(frame)
         return max(last or 0, 0), None if first is None else max(-first, 0)
 
-    def _around_homes(self, before: int, after: int) -> set[int]:
-        return self.directory.around(self.homes, before, after, self.touched, self.merged.margins)
+    def _around_homes(self, before: int, after: int) -> Mask:
+        return self.directory.around(self.homes, before, after, self._counted, self._margins)
+
+    @cached_property
+    def _counted(self) -> Places:
+        """The rows of each block less those that change: these may be about to go."""
+        return np.maximum(self.directory.rows - np.diff(self.directory.homes(self.touched.row)), 0)
+
+    @cached_property
+    def _margins(self) -> Margins:
+        return self.merged.margins(self.directory.blocks)
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,7 @@ class OverChanges:
     sequence: str | None = None
     on_inconsistency: Literal["fail", "skip"] = "fail"
     top_n: tuple[str, int] | None = None
-    size: int = 256
+    size: int = 128
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """Rows keep their places: order matters."""
@@ -132,12 +143,14 @@ class OverChanges:
         if touched is None:
             counters = self._counters(directory, inconsistent_rows=net.inconsistent)
             return Step(state, None, counters)
-        homes = sorted(directory.with_any(touched.keys))
+        homes = directory.with_any(touched.keys)
         merged = self._merged(directory, homes, net, touched)
-        beside = Beside(directory, touched.keys, set(homes), merged)
-        loaded = sorted(self._blocks(beside) | self._framed(directory, net, touched))
-        more = [at for at in loaded if at not in beside.homes]
-        if more:
+        loaded = homes
+        if directory.blocks:
+            loaded = self._blocks(Beside(directory, touched.keys, homes, merged))
+            loaded |= self._framed(directory, net, touched)
+        more = loaded & ~homes
+        if more.any():
             merged = self._with_more(merged, directory.load(more))
         done = self._recomputed(merged)
         out = self._difference(merged, done)
@@ -148,13 +161,13 @@ class OverChanges:
             rows_out=out.num_rows,
             rows_recomputed=int(done.again.sum()),
             unchanged_rows=int((done.again & ~done.changed).sum()),
-            blocks_read=len(loaded),
+            blocks_read=int(loaded.sum()),
         )
         return Step(State((*after.write(), *net.index), state.facts), out if out.num_rows else None, counters)
 
     def _counters(self, directory: Directory, **more: int) -> dict[str, int]:
         names = ("rows_out", "rows_recomputed", "unchanged_rows", "blocks_read", "inconsistent_rows", "late_rows")
-        return dict.fromkeys(names, 0) | {"groups": directory.rows} | more
+        return dict.fromkeys(names, 0) | {"groups": int(directory.rows.sum())} | more
 
     # ---- the table's change
 
@@ -207,19 +220,19 @@ class OverChanges:
         order = self._sorting.permutation(rows)
         return Touched(self._sorting.keys(rows.take(pa.array(order))), order)
 
-    def _blocks(self, beside: Beside) -> set[int]:
+    def _blocks(self, beside: Beside) -> Mask:
         """The blocks in which results may change, and those that their frames reach."""
         frames = [sees(call) for call in self._all_calls]
-        reached = beside.homes.union(*(beside.reached(frame) for frame in frames))
+        reached: Mask = np.logical_or.reduce([beside.homes, *(beside.reached(frame) for frame in frames)])
         needed = reached | beside.few(self.size // 4)
         for call, frame in zip(self._all_calls, frames, strict=True):
             needed |= beside.row_before(reached, frames) if is_carried(call) else beside.needed(reached, frame)
         return needed
 
-    def _framed(self, directory: Directory, net: Net, touched: Touched) -> set[int]:
+    def _framed(self, directory: Directory, net: Net, touched: Touched) -> Mask:
         """The blocks that the RANGE frames of the rows reach that come, found together for those of one home."""
-        if not self._bounds or not directory.fences or not net.inserted.num_rows:
-            return set()
+        if not self._bounds or not net.inserted.num_rows:
+            return np.zeros(directory.blocks, np.bool_)
         homes = touched.homes(directory)[net.removed.num_rows :]
         own = self.order_by[0].column
         return directory.between(self._sorting.reach(net.inserted, (own, *self._bounds), homes))
@@ -232,22 +245,21 @@ class OverChanges:
         columns = [end.column for call in self.calls if call.frame for end in (call.frame.start, call.frame.end)]
         return tuple(dict.fromkeys(column for column in columns if column is not None))
 
-    def _merged(self, directory: Directory, loaded: Sequence[int], net: Net, touched: Touched) -> Merged:
+    def _merged(self, directory: Directory, homes: Mask, net: Net, touched: Touched) -> Merged:
         """The rows of these blocks and those that come, in one order."""
-        tables = [directory.load(loaded)] if loaded else []
-        known = sum(table.num_rows for table in tables)
-        homes = touched.homes(directory)[net.removed.num_rows :]
-        gone = np.zeros(known + len(homes), np.bool_)
+        come = touched.homes(directory)[net.removed.num_rows :]
+        new = net.inserted.append_column(HOME, pa.array(come))
+        old = directory.load(homes) if homes.any() else new.slice(0, 0)
+        rows = pa.concat_tables([old, new], promote_options="permissive").combine_chunks()
+        gone = np.zeros(rows.num_rows, np.bool_)
         if net.removed.num_rows:
-            gone[places(tables[0], "SEMI", net.removed, self.key)] = True
+            gone[places(old, "SEMI", net.removed, self.key)] = True
         assert gone.sum() == net.removed.num_rows, "the index and the blocks disagree"
-        tables.append(net.inserted.append_column(HOME, pa.array(homes)))
-        rows = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
         order = self._sorting.permutation(rows)
-        moves = np.zeros(len(gone), np.bool_)
-        changed = gone[order] | (order >= known)
-        moves[changed] = touched.moves
-        return self._in_parts(rows.take(pa.array(order)), gone[order], order >= known, moves)
+        gone, fresh = gone[order], order >= old.num_rows
+        moves = np.zeros(rows.num_rows, np.bool_)
+        moves[gone | fresh] = touched.moves
+        return self._in_parts(rows.take(pa.array(order)), gone, fresh, moves)
 
     def _with_more(self, merged: Merged, more: pa.Table) -> Merged:
         """With the rows of other blocks, in which nothing changes."""
@@ -343,16 +355,16 @@ class OverChanges:
         kept: Mask = pc.less_equal(rows[self.top_n[0]], self.top_n[1]).to_numpy()
         return kept
 
-    def _written(self, directory: Directory, loaded: Sequence[int], merged: Merged, done: Recomputed) -> Directory:
+    def _written(self, directory: Directory, loaded: Mask, merged: Merged, done: Recomputed) -> Directory:
         """The directory with new blocks in place of those whose rows or results have changed."""
         rows, dirty = done.rows, done.changed
         kept = self._kept(rows)
         dirty = (dirty | ~kept) & (kept | ~merged.fresh[~merged.gone])
         touched = np.concatenate([rows[HOME].to_numpy()[dirty], merged.rows[HOME].to_numpy()[merged.gone]])
-        blocks = set(np.unique(touched).tolist())
+        blocks = np.bincount(touched, minlength=directory.blocks) > 0
         cutter = Cutter(self.size, self._sorting, self._bounds)
         names = [*self._columns, *self._results]
-        return cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, set(loaded), names)
+        return cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, loaded, names)
 
 
 def _spliced(rows: pa.Table, name: str, mask: Mask, values: Column, again: Mask) -> Column:

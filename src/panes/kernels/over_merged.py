@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.blocks import HOME, Directory, Keys, Margin
+from panes.kernels.blocks import HOME, Directory, Margins
 from panes.kernels.frames import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach
 from panes.kernels.over_values import Bound, Edge, Frame, OverCall, Sorted
+from panes.kernels.sort_keys import Keys
 
 WHOLE = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
 RUNNING = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
@@ -106,16 +107,17 @@ class Merged:
         """How many rows that are left are before each row, and before the end."""
         return np.concatenate([[0], np.cumsum(~self.gone)]).astype(np.int64)
 
-    @cached_property
-    def margins(self) -> dict[int, Margin]:
+    def margins(self, blocks: int) -> Margins:
         """How many rows are left at the ends of each block in which anything changes: before the first change in it,
         and after the last."""
         homes, changed = self.rows[HOME].to_numpy(), np.flatnonzero(self.gone | self.fresh)
-        blocks, at = np.unique(homes[changed], return_index=True)
+        number, at = np.unique(homes[changed], return_index=True)
         first, last = changed[at], changed[np.append(at[1:], len(changed)) - 1]
-        start, stop = np.searchsorted(homes, blocks), np.searchsorted(homes, blocks, "right")
-        ends = zip(self.before[first] - self.before[start], self.before[stop] - self.before[last + 1], strict=True)
-        return dict(zip(blocks.tolist(), [(int(one), int(other)) for one, other in ends], strict=True))
+        start, stop = np.searchsorted(homes, number), np.searchsorted(homes, number, "right")
+        margins = Margins(np.zeros(blocks, np.int64), np.zeros(blocks, np.int64))
+        margins.first[number] = self.before[first] - self.before[start]
+        margins.last[number] = self.before[stop] - self.before[last + 1]
+        return margins
 
     @cached_property
     def extents(self) -> Ranges:
