@@ -98,9 +98,10 @@ WORKLOADS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a micro-batch: its time, and the state that it read and had, in bytes."""
+    """Of a micro-batch: its time, the blocks that it looked into, and the state that it read and had, in bytes."""
 
     ms: float
+    blocks: int
     read: int
     state: int
 
@@ -119,6 +120,7 @@ def cost(on: Bench, sql: str, change: Any, size: int, name: str) -> Cost:
     counted = [one.observedMetrics["panes"] for one in found]
     return Cost(
         median(one.durationMs["triggerExecution"] for one in found),
+        int(median(one["blocks_read"] for one in counted)),
         int(median(one["bytes_read"] for one in counted)),
         counted[-1]["state_bytes"],
     )
@@ -132,7 +134,8 @@ def run(console: Console) -> dict[str, object]:
             costs = {f"{size:,} rows": vars(one) for size, one in ((SMALL, small), (LARGE, large))}
             figures.note(f"{name}: 1,000,000 rows against 10,000", large.ms / small.ms, f"≤ {LARGER}", **costs)
             for size, one in ((SMALL, small), (LARGE, large)):
-                console.print(f"  {size:,} rows: {one.ms:,.0f} ms, {one.read:,} of {one.state:,} bytes of state read")
+                read = f"{one.blocks:,} blocks in {one.read:,} of {one.state:,} bytes of state read"
+                console.print(f"  {size:,} rows: {one.ms:,.0f} ms, {read}")
         for case in ON_CLOSE:
             case.measure(on, figures, SHAPE, share=SHARE, hand=HAND)
     return figures.show()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,29 @@ def test_small_segments_are_joined():
         blocks = replaced(blocks, LONG.index(row) // 4, [row], 4)
     assert rows_of(blocks) == LONG[::4]
     assert len(blocks.segments) <= 2
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 12), st.integers(1, 20))
+def test_segments_hold_what_the_fences_say(seed, size, most, changes):
+    random, rows = Random(seed), list(LONG)
+    blocks = directory(rows, size, most)
+    for change in range(1, changes):
+        if not blocks.blocks:
+            break
+        number = random.randrange(blocks.blocks)
+        there = rows_of(blocks, some(blocks, {number}))
+        left = [row for row in there if random.random() < 0.5]
+        left += [(partition, at, change) for partition, at, _ in there if random.random() < 0.7]
+        at = int(blocks.rows[:number].sum())
+        rows[at : at + len(there)] = sorted(left)
+        blocks = replaced(blocks, number, left, size, most)
+        assert rows_of(blocks) == rows
+        held = dict.fromkeys(blocks.segments, 0)
+        for fence in blocks.fences.to_pylist():
+            held[fence["segment"]] += fence["rows"]
+        assert all(chunk.rows <= 2 * held[id_] for id_, chunk in blocks.segments.items())
+        assert all(chunk.rows < most + size for chunk in blocks.segments.values())
 
 
 def test_small_runs_take_in_a_neighbour():

@@ -32,7 +32,8 @@ SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 
 # What every progress report has, by name: sums over all shards of counters of the micro-batch and of gauges …
 SUMS = (
     *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "inconsistent_rows"),
-    *("rows_recomputed", "unchanged_rows", "blocks_read", "cache_hits", "bytes_read", "kernel_us"),
+    *("rows_recomputed", "unchanged_rows", "blocks_read"),
+    *("chunks_read", "cache_hits", "bytes_read", "kernel_us"),
     *("open_windows", "buffered_rows", "groups", "state_bytes"),
 )
 # … and two times in microseconds: the start of the oldest open window, and the watermark.
@@ -104,7 +105,7 @@ class ShardProcessor(StatefulProcessor):
         if old.sealed:
             refuse_rows(batch)
             return
-        self.looked_at = {"blocks_read": 0, "cache_hits": 0, "bytes_read": 0}
+        self.looked_at = {"chunks_read": 0, "cache_hits": 0, "bytes_read": 0}
         began = time.perf_counter()
         step = self.kernel.step(self._state(old), batch, clock)
         spent = int((time.perf_counter() - began) * 1e6)
@@ -131,7 +132,7 @@ class ShardProcessor(StatefulProcessor):
         id_ = entry["id"]
         self.looked_at["bytes_read"] += entry["bytes"]
         table = chunk_cache().get(id_)
-        self.looked_at["blocks_read" if table is None else "cache_hits"] += 1
+        self.looked_at["chunks_read" if table is None else "cache_hits"] += 1
         if table is None:
             found = self.chunks.getValue((id_,))
             if found is None:
