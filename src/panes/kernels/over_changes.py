@@ -9,7 +9,6 @@ changed one has, so that the work does not grow with the rows in front of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -18,84 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.blocks import HOME, Directory, Margins
+from panes.kernels.blocks import HOME, Directory
 from panes.kernels.changes import CHANGE, DELETE, difference
 from panes.kernels.cutting import Cutter
 from panes.kernels.duck import places, query
 from panes.kernels.frames import Mask, Places, covered, runs
 from panes.kernels.kernel import Clock, State, Step
 from panes.kernels.key_index import KeyIndex
+from panes.kernels.over_beside import Beside
 from panes.kernels.over_going import POSITION, RANKS, Column, Going, chunks_of, is_carried, state_of
-from panes.kernels.over_merged import Merged, Touched, offsets, sees
+from panes.kernels.over_merged import Merged, Touched, sees
 from panes.kernels.over_net import Net, Netting
-from panes.kernels.over_values import Edge, Frame, OrderKey, OverCall, Sorted, bounded, numbered, over_values
+from panes.kernels.over_values import OrderKey, OverCall, Sorted, bounded, numbered, over_values
 from panes.kernels.partitions import codes
-from panes.kernels.sort_keys import Keys, Sorting
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Which blocks are read beside the homes of the changes: those that these reach, and those that they need.
-
-    Whoever counts rows has those at the ends of a home, its margins, before another block is read.
-    """
-
-    directory: Directory
-    touched: Keys
-    homes: Mask
-    merged: Merged  # the rows of the homes and those that come
-
-    def reached(self, frame: Frame) -> Mask:
-        """The blocks with rows in whose frame a change can be."""
-        directory, touched = self.directory, self.touched
-        if frame.end.edge is Edge.UNBOUNDED_FOLLOWING:
-            return directory.of_partitions(touched)
-        if frame.unit == "RANGE" and frame.start.edge is not Edge.UNBOUNDED_PRECEDING:
-            return directory.framing(touched)
-        if frame.unit == "RANGE":
-            by_value = frame.end.column is not None
-            return directory.of_partitions(touched) if by_value else directory.after_peers(touched)
-        back, ahead = self._reach(frame)
-        found = self._around_homes(back, ahead or 0)
-        return found | directory.after_rows(touched) if ahead is None else found
-
-    def needed(self, reached: Mask, frame: Frame) -> Mask:
-        """The blocks that the frames of rows in these can reach."""
-        if Edge.UNBOUNDED_PRECEDING is frame.start.edge or Edge.UNBOUNDED_FOLLOWING is frame.end.edge:
-            return self.directory.of_partitions(self.touched)
-        if frame.unit == "RANGE":
-            return self.directory.framed(reached)
-        back, ahead = self._reach(frame)
-        both = back + (ahead or 0)
-        return self._around_homes(both, both)
-
-    def row_before(self, reached: Mask, frames: Sequence[Frame]) -> Mask:
-        """The blocks with the row before the first that is computed again, whichever of these frames reaches it."""
-        if any(frame.unit == "RANGE" for frame in frames):
-            return self.directory.around(reached, 1, 0, self._counted)
-        return self._around_homes(1 + max(self._reach(frame)[0] for frame in frames), 0)
-
-    def few(self, least: int) -> Mask:
-        """A neighbour of each home that few rows are left in, to be joined to it."""
-        left = np.bincount(self.merged.left[HOME].to_numpy(), minlength=self.directory.blocks)
-        return self.directory.neighbours(self.homes & (left < least))
-
-    def _reach(self, frame: Frame) -> tuple[int, int | None]:
-        """How many rows before a change and after it have it in their frame; None for all after it."""
-        first, last = offsets(frame)
-        return max(last or 0, 0), None if first is None else max(-first, 0)
-
-    def _around_homes(self, before: int, after: int) -> Mask:
-        return self.directory.around(self.homes, before, after, self._counted, self._margins)
-
-    @cached_property
-    def _counted(self) -> Places:
-        """The rows of each block less those that change: these may be about to go."""
-        return np.maximum(self.directory.rows - np.diff(self.directory.homes(self.touched.row)), 0)
-
-    @cached_property
-    def _margins(self) -> Margins:
-        return self.merged.margins(self.directory.blocks)
+from panes.kernels.sort_keys import Sorting
 
 
 @dataclass(frozen=True)
