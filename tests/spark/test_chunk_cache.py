@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from panes.spark.blob import to_bytes
 from panes.spark.chunk_cache import ChunkCache
@@ -20,6 +21,18 @@ def test_another_worker_finds_what_one_has_shared(tmp_path):
     other = ChunkCache(tmp_path)
     assert other.get("a") == table(1)
     assert other.get("b") is None
+
+
+def test_nobody_finds_half_a_file(tmp_path, monkeypatch):
+    def killed(path: Path, blob: bytes) -> None:
+        with path.open("wb") as file:
+            file.write(blob[: len(blob) // 2])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", killed)
+    with pytest.raises(KeyboardInterrupt):
+        ChunkCache(tmp_path).share({"a": to_bytes(table(1))})
+    assert ChunkCache(tmp_path).get("a") is None
 
 
 def test_what_is_dropped_is_nowhere(tmp_path):

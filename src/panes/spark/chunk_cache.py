@@ -50,12 +50,14 @@ class ChunkCache:
             self._size -= self._tables.popitem(last=False)[1].nbytes
 
     def share(self, blobs: Mapping[str, bytes]) -> None:
-        """In files: chunks that are new, as bytes. Nobody asks for one before the step that wrote it is committed."""
+        """In files: chunks as bytes. A worker may be killed while it writes: only a whole file gets the name."""
         if not blobs:
             return
         self._make_room(sum(map(len, blobs.values())))
         for id_, blob in blobs.items():
-            (self._folder / id_).write_bytes(blob)
+            part = self._folder / f"{id_}.{os.getpid()}"
+            part.write_bytes(blob)
+            part.replace(self._folder / id_)
 
     def drop(self, ids: Iterable[str]) -> None:
         """These are not in any state any more."""

@@ -33,7 +33,7 @@ SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 
 SUMS = (
     *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "inconsistent_rows"),
     *("rows_recomputed", "unchanged_rows", "blocks_read"),
-    *("chunks_read", "cache_hits", "bytes_read", "kernel_us"),
+    *("chunks_read", "bytes_read", "cache_hits", "bytes_at_hand", "kernel_us"),
     *("open_windows", "buffered_rows", "groups", "state_bytes"),
 )
 # … and two times in microseconds: the start of the oldest open window, and the watermark.
@@ -105,7 +105,7 @@ class ShardProcessor(StatefulProcessor):
         if old.sealed:
             refuse_rows(batch)
             return
-        self.looked_at = {"chunks_read": 0, "cache_hits": 0, "bytes_read": 0}
+        self.looked_at = dict.fromkeys(("chunks_read", "bytes_read", "cache_hits", "bytes_at_hand"), 0)
         began = time.perf_counter()
         step = self.kernel.step(self._state(old), batch, clock)
         spent = int((time.perf_counter() - began) * 1e6)
@@ -130,15 +130,18 @@ class ShardProcessor(StatefulProcessor):
     def _load(self, entry: dict[str, Any]) -> pa.Table:
         """A chunk, from the cache or the state store, and counted."""
         id_ = entry["id"]
-        self.looked_at["bytes_read"] += entry["bytes"]
         table = chunk_cache().get(id_)
-        self.looked_at["chunks_read" if table is None else "cache_hits"] += 1
+        chunks, bytes_ = ("chunks_read", "bytes_read") if table is None else ("cache_hits", "bytes_at_hand")
+        self.looked_at[chunks] += 1
+        self.looked_at[bytes_] += entry["bytes"]
         if table is None:
             found = self.chunks.getValue((id_,))
             if found is None:
                 raise PanesError("state-mismatch", f"the chunk {id_} is missing from the checkpoint")
-            table = from_bytes(bytes(found[0]))
+            blob = bytes(found[0])
+            table = from_bytes(blob)
             chunk_cache().remember(id_, table)
+            chunk_cache().share({id_: blob})
         return table
 
     def _write(self, old: Directory, step: Step, timer: int | None, sealed: bool) -> int:
