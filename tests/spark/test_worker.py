@@ -1,15 +1,20 @@
-"""A worker settles in: what has been imported is never looked through again, and what tasks leave is collected."""
+"""A worker settles in: what has been imported is never looked through again, and what tasks leave is collected.
+
+And Spark's helper that starts a query is quiet, once an operator of Panes is there.
+"""
 
 from __future__ import annotations
 
 import gc
 import sys
 import weakref
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 
 import pytest
 
-from panes.spark.worker import settle_in
+from panes.spark.worker import STARTING, be_quiet, settle_in
 
 
 class Task:
@@ -51,3 +56,13 @@ def test_what_a_task_leaves_is_collected(monkeypatch):
     assert left() is not None
     gc.collect()
     assert left() is None
+
+
+@pytest.mark.parametrize(("module", "printed"), [(STARTING, ""), ("pyspark.daemon", "told\n")])
+def test_only_the_helper_that_starts_a_query_is_quiet(monkeypatch, capsys, module, printed):
+    assert find_spec(module) is not None
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", ModuleSpec(module, None))
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    be_quiet()
+    print("told")
+    assert capsys.readouterr().out == printed

@@ -23,7 +23,7 @@ from panes.errors import PanesError
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
 from panes.spark.blob import concat, from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache
-from panes.spark.worker import settle_in
+from panes.spark.worker import be_quiet, settle_in
 
 FORMAT = 5
 DIRECTORY = "directory"  # the key of the directory among the chunks
@@ -74,6 +74,10 @@ class ShardProcessor(StatefulProcessor):
         self.outputs = outputs
         self.fingerprint = fingerprint
         self.behind = behind
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        be_quiet()
+        self.__dict__.update(state)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         settle_in()
