@@ -50,7 +50,7 @@ def replaced(blocks: Directory, number: int, rows: list[Row], size: int, most: i
 
 
 def some(blocks: Directory, numbers: set[int]) -> Mask:
-    return np.isin(np.arange(blocks.blocks), list(numbers))
+    return np.isin(np.arange(len(blocks)), list(numbers))
 
 
 def numbers(mask: Mask) -> set[int]:
@@ -58,7 +58,7 @@ def numbers(mask: Mask) -> set[int]:
 
 
 def rows_of(blocks: Directory, mask: Mask | None = None) -> list[Row]:
-    wanted = np.ones(blocks.blocks, np.bool_) if mask is None else mask
+    wanted = np.ones(len(blocks), np.bool_) if mask is None else mask
     rows = blocks.load(wanted).drop_columns([HOME]).to_pylist() if wanted.any() else []
     return [tuple(row.values()) for row in rows]
 
@@ -77,8 +77,8 @@ def test_blocks_hold_the_rows_in_order(rows, size):
     blocks = directory(rows, size)
     key = {None: -1, "": 0, "a": 1, "b": 2}
     assert rows_of(blocks) == sorted(rows, key=lambda row: (key[row[0]], sort_key(row[1:])))
-    assert all(0 < held <= size for held in blocks.rows)
-    assert blocks.rows.sum() == len(rows)
+    assert all(0 < held <= size for held in blocks.sizes)
+    assert blocks.sizes.sum() == len(rows)
 
 
 @settings(max_examples=60)
@@ -113,7 +113,7 @@ def test_a_row_belongs_into_the_last_block_that_begins_before_it():
 
 
 def around(blocks: Directory, at: int, before: int, after: int, gone: Keys | None = None, **margins: int) -> set[int]:
-    counted = blocks.rows - (np.diff(blocks.homes(gone.row)) if gone else 0)
+    counted = blocks.sizes - (np.diff(blocks.cuts(gone.row)) if gone else 0)
     first, last = (some(blocks, {at}) * margins.get(end, 0) for end in ("first", "last"))
     return numbers(blocks.around(some(blocks, {at}), before, after, counted, Margins(first, last)))
 
@@ -214,13 +214,13 @@ def test_segments_hold_what_the_fences_say(seed, size, most, changes):
     random, rows = Random(seed), list(LONG)
     blocks = directory(rows, size, most)
     for change in range(1, changes):
-        if not blocks.blocks:
+        if not len(blocks):
             break
-        number = random.randrange(blocks.blocks)
+        number = random.randrange(len(blocks))
         there = rows_of(blocks, some(blocks, {number}))
         left = [row for row in there if random.random() < 0.5]
         left += [(partition, at, change) for partition, at, _ in there if random.random() < 0.7]
-        at = int(blocks.rows[:number].sum())
+        at = int(blocks.sizes[:number].sum())
         rows[at : at + len(there)] = sorted(left)
         blocks = replaced(blocks, number, left, size, most)
         assert rows_of(blocks) == rows

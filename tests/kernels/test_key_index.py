@@ -46,7 +46,7 @@ def test_it_is_a_dictionary(seed, sizes):
         assert found(chunks, everything) == known
         some = random.sample(everything, 5)
         assert found(chunks, some) == {key: known[key] for key in some if key in known}
-        assert INDEX.read(chunks).rows.sum() == len(known)
+        assert INDEX.read(chunks).sizes.sum() == len(known)
         assert len(known) <= sum(chunk.rows for chunk in chunks if "segment" in chunk.kind) <= 2 * len(known)
 
 

@@ -64,6 +64,15 @@ class Script:
         assert self.files() == before
         return caught.value
 
+    def uncommit(self, sink: bool = False) -> int:
+        """As if Spark had been killed before the end of its last micro-batch, or before the sink had it; its number."""
+        logs = [self.checkpoint / "1-out" / "spark" / "commits", self.folder / "out" / "_spark_metadata"]
+        last = max(int(log.name) for log in logs[0].iterdir() if log.name.isdigit())
+        for log in logs if sink else logs[:1]:
+            for name in (f"{last}", f".{last}.crc"):
+                (log / name).unlink(missing_ok=True)
+        return last
+
     def files(self) -> dict[str, int]:
         """Everything in the checkpoint, with its last change."""
         return {str(file): file.stat().st_mtime_ns for file in self.checkpoint.rglob("*") if file.is_file()}
@@ -191,14 +200,25 @@ def test_a_flush_that_died_before_the_seal_is_finished(script: Script) -> None:
     """Spark replays its last micro-batch, and what has come since stays unread."""
     script.run(flush=True)
     (script.checkpoint / "panes-ended.json").unlink()
-    commits = script.checkpoint / "1-out" / "spark" / "commits"
-    last = max(int(log.name) for log in commits.iterdir() if log.name.isdigit())
-    for name in (f"{last}", f".{last}.crc"):
-        (commits / name).unlink(missing_ok=True)
+    script.uncommit()
     script.feed(2)
     script.run()
     assert script.held() == expected(FILES[:3])
     assert script.refused().code == "stream-ended"
+
+
+def test_a_micro_batch_that_is_replayed_replaces_its_state(script: Script, spark: SparkSession) -> None:
+    """Chunks have other names each time: were the state of the first attempt left, the next one would miss some."""
+    with setting(spark, "spark.sql.streaming.noDataMicroBatches.enabled", "false"):
+        script.run()
+    version, state = script.uncommit(sink=True) + 1, script.checkpoint / "1-out" / "spark" / "state"
+    before = {file: file.read_bytes() for file in state.rglob(f"{version}.*")}
+    script.feed(3)
+    script.run(flush=True)
+    assert before
+    assert [file for file, old in before.items() if file.exists() and file.read_bytes() == old] == []
+    assert list(state.rglob("*.tmp")) == []
+    assert script.held() == expected()
 
 
 def test_a_query_may_change_until_its_first_micro_batch(tmp_path: Path, spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Sorted blocks with fences: all rows of a shard in one order, some hundreds a block, and a directory of their ends.
+"""Sorted blocks with fences: all rows of a shard in one order, a hundred a block, and a directory of their ends.
 
     rows      a1 a2 a3 | a4 b1 c1 | c2 c3 | c4 …       sorted by partition, order and tie break
     fences    a1 … a3  | a4 … c1  | c2 … c3 | …        one row per block: what must be read is known without reading
@@ -44,7 +44,7 @@ FENCE = pa.schema(
 
 @dataclass(frozen=True)
 class Margins:
-    """How many rows at the beginning and at the end of each block count as rows beside what is between."""
+    """How many rows of each block are before its first change, and after its last: rows beside the changes."""
 
     first: Places
     last: Places
@@ -52,7 +52,7 @@ class Margins:
 
 @dataclass(frozen=True)
 class Directory:
-    """The fences of all blocks in order, and the segments by their ids. A mask tells some of the blocks.
+    """The fences of all blocks in order, and the segments by their ids. Some of the blocks are a mask.
 
     `name` tells its chunks from those of another directory in the same state.
     """
@@ -71,7 +71,7 @@ class Directory:
 
     def write(self) -> tuple[Chunk, ...]:
         """The segments, and the directory's own chunk."""
-        if not self.blocks:
+        if not len(self):
             return ()
         own = self.own
         if own is None:
@@ -79,131 +79,130 @@ class Directory:
             own = new_chunk(self.fences.set_column(0, "segment", ids), None, self.name + FENCES)
         return (*self.segments.values(), own)
 
-    @cached_property
-    def blocks(self) -> int:
-        """How many there are."""
-        return len(self.rows)
+    def __len__(self) -> int:
+        """How many blocks there are."""
+        return len(self.sizes)
 
     @cached_property
-    def rows(self) -> Places:
-        """How many each block has."""
+    def sizes(self) -> Places:
+        """How many rows each block has."""
         return _numbers(self.fences, "rows")
+
+    @cached_property
+    def first(self) -> Keys:
+        """The keys of each block's first row."""
+        return self._keys("first")
+
+    @cached_property
+    def last(self) -> Keys:
+        """The keys of its last."""
+        return self._keys("last")
+
+    @cached_property
+    def reach(self) -> Reach:
+        """How far the RANGE frames of its rows reach."""
+        low, high = (self.fences[name].combine_chunks() for name in ("low", "high"))
+        return Reach(pc.coalesce(low, self.first.order), pc.coalesce(high, self.last.order))
+
+    def _keys(self, side: str) -> Keys:
+        row, order, partition = (self.fences[f"{side}_{key}"].combine_chunks() for key in ("row", "order", "partition"))
+        return Keys(beginnings(row, partition), beginnings(row, order), row)
 
     # ---- which blocks matter
 
-    def _end(self, name: str) -> pa.Array:
-        """The keys of an end of all blocks."""
-        column = self.fences[name].combine_chunks()
-        match name:
-            case "first_row" | "last_row":
-                return column
-            case "low":
-                return pc.coalesce(column, self._end("first_order"))
-            case "high":
-                return pc.coalesce(column, self._end("last_order"))
-        return beginnings(self._end(name.split("_")[0] + "_row"), column)
-
-    def _before(self, keys: pa.Array, end: str, side: str = "left") -> Places:
-        """How many of the sorted keys are less than this end of each fence, or with "right" not more."""
-        return _searched(keys, self._end(end), side)
-
-    def homes(self, rows: pa.Array) -> Places:
+    def cuts(self, rows: pa.Array) -> Places:
         """For each block where the sorted row keys begin that belong into it; at the end, their number.
 
         A row belongs into the last block that begins at it or before; rows before all belong into the first.
         """
-        return np.concatenate([[0], self._before(rows, "first_row")[1:], [len(rows)]])
+        return np.concatenate([[0], _less(rows, self.first.row)[1:], [len(rows)]])
 
     def homes_of(self, rows: pa.Array, order: Places) -> Places:
         """The block into which each row belongs; `order` are the places of the rows whose keys these are."""
-        counts = np.diff(self.homes(rows))
+        counts = np.diff(self.cuts(rows))
         homes = np.empty(len(order), np.int64)
         homes[order] = np.repeat(np.arange(len(counts)), counts)
         return homes
 
     def with_any(self, keys: Keys) -> Mask:
         """The blocks into which any of these rows belong, and the next where only there the row's partition begins."""
-        homes = self.homes(keys.row)
-        found: Mask = (np.diff(homes) > 0)[: self.blocks]
+        cuts = self.cuts(keys.row)
+        found: Mask = (np.diff(cuts) > 0)[: len(self)]
         at = np.flatnonzero(found[:-1])
-        last = keys.partition.take(pa.array(homes[at + 1] - 1))
-        begins = _equal(self._end("first_partition").take(pa.array(at + 1)), last)
-        goes_on = _equal(self._end("last_partition").take(pa.array(at)), last)
+        last = keys.partition.take(pa.array(cuts[at + 1] - 1))
+        begins = _equal(self.first.partition.take(pa.array(at + 1)), last)
+        goes_on = _equal(self.last.partition.take(pa.array(at)), last)
         found[at[begins & ~goes_on] + 1] = True
         return found
 
     def of_partitions(self, keys: Keys) -> Mask:
         """The blocks that hold rows of any of these partitions."""
-        first = self._before(keys.partition, "first_partition")
-        return first < self._before(keys.partition, "last_partition", "right")
+        return _less(keys.partition, self.first.partition) < _not_more(keys.partition, self.last.partition)
 
     def after_rows(self, keys: Keys) -> Mask:
         """The blocks with rows that come after any of these rows in their partition."""
-        return self._before(keys.partition, "first_partition") < self._before(keys.row, "last_row", "right")
+        return _less(keys.partition, self.first.partition) < _not_more(keys.row, self.last.row)
 
     def after_peers(self, keys: Keys) -> Mask:
         """The same, with all peers of these rows."""
-        return self._before(keys.partition, "first_partition") < self._before(keys.order, "last_order", "right")
+        return _less(keys.partition, self.first.partition) < _not_more(keys.order, self.last.order)
 
     def framing(self, keys: Keys) -> Mask:
         """The blocks with a row in whose RANGE frame any of these rows can be."""
-        return self._before(keys.order, "low") < self._before(keys.order, "high", "right")
+        return _less(keys.order, self.reach.low) < _not_more(keys.order, self.reach.high)
 
     def framed(self, blocks: Mask) -> Mask:
         """The blocks that RANGE frames of rows in these blocks reach."""
         some = pa.array(blocks)
-        return self.between(Reach(self._end("low").filter(some), self._end("high").filter(some)))
+        return self.between(Reach(self.reach.low.filter(some), self.reach.high.filter(some)))
 
     def between(self, reach: Reach) -> Mask:
         """The blocks with rows that any of these reaches."""
-        start = _searched(self._end("last_order"), reach.low, "left")
-        stop = _searched(self._end("first_order"), reach.high, "right")
-        return covered(Ranges(start, stop), self.blocks)
+        return covered(Ranges(_less(self.last.order, reach.low), _not_more(self.first.order, reach.high)), len(self))
 
     def around(self, blocks: Mask, before: int, after: int, counted: Places, margins: Margins | None = None) -> Mask:
         """These blocks, and as many beside them as hold so many rows of the same partition before and after.
 
         `counted` is how many rows of each block count: those that change do not, for they may be about to go.
         """
-        none = np.zeros(self.blocks, np.int64)
+        none = np.zeros(len(self), np.int64)
         margins = margins or Margins(none, none)
         at = np.flatnonzero(blocks)
         held = np.concatenate([[0], np.cumsum(counted)])
-        start = np.searchsorted(held, held[at] - np.maximum(before - margins.first[at], 0), "right") - 1
-        stop = np.searchsorted(held, held[at + 1] + np.maximum(after - margins.last[at], 0), "left")
+        # the last block from which on enough rows are held, and the first up to which; some have enough without others
+        start = np.searchsorted(held, held[at] - (before - margins.first[at]), "right") - 1
+        stop = np.searchsorted(held, held[at + 1] + (after - margins.last[at]), "left")
         start = np.clip(start, self._connected.start[at], at)
         stop = np.clip(stop, at + 1, self._connected.stop[at])
-        return covered(Ranges(start, stop), self.blocks)
+        return covered(Ranges(start, stop), len(self))
 
     @cached_property
     def _connected(self) -> Ranges:
-        """For each block those around it through which partitions go on from block to block."""
-        apart = ~_equal(
-            self._end("first_partition").slice(1), self._end("last_partition").slice(0, max(self.blocks - 1, 0))
-        )
-        return extents(np.append(0, np.cumsum(apart)), np.ones(self.blocks, np.bool_))
+        """For each of the blocks, at least one, those around it through which partitions go on from block to block."""
+        apart = ~_equal(self.first.partition.slice(1), self.last.partition.slice(0, len(self) - 1))
+        return extents(np.append(0, np.cumsum(apart)), np.ones(len(self), np.bool_))
 
     def neighbours(self, blocks: Mask) -> Mask:
-        """One for each of these blocks, as far as there are others."""
-        found = np.append(False, blocks[:-1])[: self.blocks]
-        found[-2:-1] |= blocks[-1:]
+        """The next one of each of these blocks; of the last, the one before."""
+        found = np.append(False, blocks)[: len(self)]
+        found[-2:-1] |= blocks[-1:]  # a block that is alone has none
         return found
 
     # ---- what is in them
 
     def load(self, blocks: Mask) -> pa.Table:
         """The rows of these blocks, at least one, in order; they say where they are from."""
-        homes = np.repeat(np.flatnonzero(blocks), self.rows[blocks])
+        homes = np.repeat(np.flatnonzero(blocks), self.sizes[blocks])
         return _rows(self.fences.filter(pa.array(blocks)), self.segments).append_column(HOME, pa.array(homes))
 
-    def replaced(self, dirty: Mask, new: pa.Table, homes: Places, rows: pa.Table, most: int) -> Directory:
+    def replaced(self, dirty: Mask, new: pa.Table, places: Places, rows: pa.Table, most: int) -> Directory:
         """This directory without the blocks that are dirty, and with new ones.
 
-        Fences of new blocks tell their places in `rows`; each stands where the block of number `homes` stood. A segment
-        is full once it has `most` rows.
+        `places` are the numbers of dirty blocks, in whose stead the new ones stand. A new fence tells where in `rows`
+        its block is. A segment is full once it has `most` rows.
         """
         kept = np.flatnonzero(~dirty)
-        order = np.argsort(np.concatenate([kept, homes]), kind="stable")
+        order = np.argsort(np.concatenate([kept, places]), kind="stable")
         fences = pa.concat_tables([self.fences.take(pa.array(kept)), new]).take(pa.array(order)).combine_chunks()
         worn = self._worn(fences, most)
         moved = pc.is_in(fences["segment"], pa.array([NEW, *worn])).combine_chunks()
@@ -223,7 +222,7 @@ class Directory:
         at = np.cumsum(sizes) - sizes
         begins = at[np.diff(at // most, prepend=-1) > 0]
         chunks = [
-            new_chunk(tables.slice(start, stop - start).combine_chunks(), None, self.name + SEGMENT)
+            new_chunk(_copied(tables.slice(start, stop - start)), None, self.name + SEGMENT)
             for start, stop in pairwise([*begins.tolist(), tables.num_rows])
         ]
         number = np.searchsorted(begins, at, "right") - 1
@@ -253,20 +252,34 @@ def _rows(fences: pa.Table, segments: Mapping[str, Chunk]) -> pa.Table:
 
 
 def _slices(fences: pa.Table, segments: Mapping[str, Chunk]) -> Iterator[pa.Table]:
-    """Blocks that stand side by side in a segment together."""
+    """One for each run of blocks, at least one, that stand side by side in a segment."""
     ids = fences["segment"].combine_chunks().dictionary_encode()
-    number, start, rows = ids.indices.to_numpy(), _numbers(fences, "start"), _numbers(fences, "rows")
-    apart = (np.diff(number) != 0) | (start[:-1] + rows[:-1] != start[1:])
-    ends = [0, *(np.flatnonzero(apart) + 1).tolist(), len(rows)]
-    held = np.add.reduceat(rows, ends[:-1]).tolist()
+    segment, start, sizes = ids.indices.to_numpy(), _numbers(fences, "start"), _numbers(fences, "rows")
+    apart = (np.diff(segment) != 0) | (start[:-1] + sizes[:-1] != start[1:])
+    firsts = np.append(0, np.flatnonzero(apart) + 1)
     tables = [segments[id_].load() for id_ in ids.dictionary.to_pylist()]
-    for one, many in zip(ends, held, strict=False):
-        yield tables[number[one]].slice(start[one], many)
+    for first, rows in zip(firsts.tolist(), np.add.reduceat(sizes, firsts).tolist(), strict=True):
+        yield tables[segment[first]].slice(start[first], rows)
+
+
+def _copied(rows: pa.Table) -> pa.Table:
+    """Rows on their own: a slice would keep all that it is a slice of in memory."""
+    return pa.table([pa.concat_arrays(column.chunks) for column in rows.columns], schema=rows.schema)
 
 
 def _numbers(fences: pa.Table, name: str) -> Places:
     found: Places = fences[name].to_numpy()
     return found
+
+
+def _less(keys: pa.Array, ends: pa.Array) -> Places:
+    """How many of the sorted keys are less than each end."""
+    return _searched(keys, ends, "left")
+
+
+def _not_more(keys: pa.Array, ends: pa.Array) -> Places:
+    """How many of them are not more."""
+    return _searched(keys, ends, "right")
 
 
 def _searched(keys: pa.Array, wanted: pa.Array, side: str) -> Places:

@@ -27,13 +27,10 @@ class Cutter:
     def rewritten(
         self, directory: Directory, rows: pa.Table, dirty: Mask, loaded: Mask, names: Sequence[str]
     ) -> Directory:
-        """The directory with new blocks in place of the dirty ones; `rows` are all of those that were loaded.
-
-        Where there is no block yet, the first is dirty.
-        """
+        """The directory with new blocks in place of the dirty ones; `rows` are all of those that were loaded."""
         if not dirty.any():
             return directory
-        loaded = np.append(loaded, dirty[len(loaded) :])
+        loaded = np.append(loaded, dirty[len(loaded) :])  # the first rows have a home that is not there yet
         homes = rows[HOME].to_numpy()
         dirty = self.grown(dirty, loaded, np.bincount(homes, minlength=len(dirty)))
         runs = unbroken(dirty)
@@ -42,7 +39,7 @@ class Cutter:
         blocks, run = self.cut(Ranges(ends[:-1], ends[1:]))
         fences = self.fenced(rows, blocks)
         return directory.replaced(
-            dirty[: directory.blocks], fences, runs.start[run], rows.select(names), self.size * BLOCKS
+            dirty[: len(directory)], fences, runs.start[run], rows.select(names), self.size * BLOCKS
         )
 
     def grown(self, dirty: Mask, loaded: Mask, rows: Places) -> Mask:
@@ -78,7 +75,7 @@ class Cutter:
         return pa.table({**place, **ends}, FENCE)
 
     def _reach(self, rows: pa.Table, blocks: Ranges, first: Keys, last: Keys) -> Reach:
-        """How far the RANGE frames of each block reach, NULL if not beyond its ends; the blocks follow each other."""
+        """How far the RANGE frames of each block reach, NULL if not beyond its ends; the blocks cover all rows."""
         number = len(blocks.start)
         none = pa.nulls(number, pa.binary())
         if not self.bounds or not number:

@@ -48,13 +48,13 @@ class KeyIndex:
             return directory.write()
         keys, order = self._sorted(touched)
         blocks = directory.with_any(keys)
-        loaded = blocks | directory.neighbours(blocks & (directory.rows < self.size // 4))
+        loaded = blocks | directory.neighbours(blocks & (directory.sizes < self.size // 4))
         homes = directory.homes_of(keys.row, order)
         new = changed.select(self.columns).append_column(HOME, pa.array(homes[: changed.num_rows]))
         old = directory.load(loaded) if loaded.any() else new.slice(0, 0)
         rows = pa.concat_tables([joined(old, "ANTI", touched, self.key), new], promote_options="permissive")
         rows = rows.take(pa.array(self._sorting.permutation(rows)))
-        dirty = np.bincount(homes, minlength=directory.blocks) > 0
+        dirty = np.bincount(homes, minlength=len(directory)) > 0
         return Cutter(self.size, self._sorting).rewritten(directory, rows, dirty, loaded, self.columns).write()
 
     @cached_property

@@ -39,7 +39,7 @@ class Beside:
         if frame.unit == "RANGE":
             by_value = frame.end.column is not None
             return directory.of_partitions(touched) if by_value else directory.after_peers(touched)
-        back, ahead = self._reach(frame)
+        back, ahead = self._rows_beside(frame)
         found = self._around_homes(back, ahead or 0)
         return found | directory.after_rows(touched) if ahead is None else found
 
@@ -49,7 +49,7 @@ class Beside:
             return self.directory.of_partitions(self.touched)
         if frame.unit == "RANGE":
             return self.directory.framed(reached)
-        back, ahead = self._reach(frame)
+        back, ahead = self._rows_beside(frame)
         both = back + (ahead or 0)
         return self._around_homes(both, both)
 
@@ -57,14 +57,14 @@ class Beside:
         """The blocks with the row before the first that is computed again, whichever of these frames reaches it."""
         if any(frame.unit == "RANGE" for frame in frames):
             return self.directory.around(reached, 1, 0, self._counted)
-        return self._around_homes(1 + max(self._reach(frame)[0] for frame in frames), 0)
+        return self._around_homes(1 + max(self._rows_beside(frame)[0] for frame in frames), 0)
 
     def few(self, least: int) -> Mask:
         """A neighbour of each home that few rows are left in, to be joined to it."""
-        left = np.bincount(self.merged.left[HOME].to_numpy(), minlength=self.directory.blocks)
+        left = np.bincount(self.merged.left[HOME].to_numpy(), minlength=len(self.directory))
         return self.directory.neighbours(self.homes & (left < least))
 
-    def _reach(self, frame: Frame) -> tuple[int, int | None]:
+    def _rows_beside(self, frame: Frame) -> tuple[int, int | None]:
         """How many rows before a change and after it have it in their frame; None for all after it."""
         first, last = offsets(frame)
         return max(last or 0, 0), None if first is None else max(-first, 0)
@@ -75,8 +75,8 @@ class Beside:
     @cached_property
     def _counted(self) -> Places:
         """The rows of each block less those that change: these may be about to go."""
-        return np.maximum(self.directory.rows - np.diff(self.directory.homes(self.touched.row)), 0)
+        return np.maximum(self.directory.sizes - np.diff(self.directory.cuts(self.touched.row)), 0)
 
     @cached_property
     def _margins(self) -> Margins:
-        return self.merged.margins(self.directory.blocks)
+        return self.merged.margins(len(self.directory))

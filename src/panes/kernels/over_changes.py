@@ -81,9 +81,9 @@ class OverChanges:
         homes = directory.with_any(touched.keys)
         merged = self._merged(directory, homes, net, touched)
         loaded = homes
-        if directory.blocks:
-            loaded = self._blocks(Beside(directory, touched.keys, homes, merged))
-            loaded |= self._framed(directory, net, touched)
+        if len(directory):
+            beside = Beside(directory, touched.keys, homes, merged)
+            loaded = self._blocks(beside) | self._framed(directory, net, touched)
         more = loaded & ~homes
         if more.any():
             merged = self._with_more(merged, directory.load(more))
@@ -102,7 +102,7 @@ class OverChanges:
 
     def _counters(self, directory: Directory, **more: int) -> dict[str, int]:
         names = ("rows_out", "rows_recomputed", "unchanged_rows", "blocks_read", "inconsistent_rows", "late_rows")
-        return dict.fromkeys(names, 0) | {"groups": int(directory.rows.sum())} | more
+        return dict.fromkeys(names, 0) | {"groups": int(directory.sizes.sum())} | more
 
     # ---- the table's change
 
@@ -167,7 +167,7 @@ class OverChanges:
     def _framed(self, directory: Directory, net: Net, touched: Touched) -> Mask:
         """The blocks that the RANGE frames of the rows reach that come, found together for those of one home."""
         if not self._bounds or not net.inserted.num_rows:
-            return np.zeros(directory.blocks, np.bool_)
+            return np.zeros(len(directory), np.bool_)
         homes = touched.homes(directory)[net.removed.num_rows :]
         own = self.order_by[0].column
         return directory.between(self._sorting.reach(net.inserted, (own, *self._bounds), homes))
@@ -296,7 +296,7 @@ class OverChanges:
         kept = self._kept(rows)
         dirty = (dirty | ~kept) & (kept | ~merged.fresh[~merged.gone])
         touched = np.concatenate([rows[HOME].to_numpy()[dirty], merged.rows[HOME].to_numpy()[merged.gone]])
-        blocks = np.bincount(touched, minlength=directory.blocks) > 0
+        blocks = np.bincount(touched, minlength=len(directory)) > 0
         cutter = Cutter(self.size, self._sorting, self._bounds)
         names = [*self._columns, *self._results]
         return cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, loaded, names)

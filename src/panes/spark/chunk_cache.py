@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -57,7 +58,8 @@ class ChunkCache:
         for id_, blob in blobs.items():
             part = self._folder / f"{id_}.{os.getpid()}"
             part.write_bytes(blob)
-            part.replace(self._folder / id_)
+            with suppress(FileNotFoundError):  # another worker needed the room
+                part.replace(self._folder / id_)
 
     def drop(self, ids: Iterable[str]) -> None:
         """These are not in any state any more."""

@@ -109,6 +109,7 @@ class ShardProcessor(StatefulProcessor):
         if old.sealed:
             refuse_rows(batch)
             return
+        self.fetched: dict[str, bytes] = {}  # chunks from the state store
         self.looked_at = dict.fromkeys(("chunks_read", "bytes_read", "cache_hits", "bytes_at_hand"), 0)
         began = time.perf_counter()
         step = self.kernel.step(self._state(old), batch, clock)
@@ -145,7 +146,7 @@ class ShardProcessor(StatefulProcessor):
             blob = bytes(found[0])
             table = from_bytes(blob)
             chunk_cache().remember(id_, table)
-            chunk_cache().share({id_: blob})
+            self.fetched[id_] = blob
         return table
 
     def _write(self, old: Directory, step: Step, timer: int | None, sealed: bool) -> int:
@@ -167,7 +168,7 @@ class ShardProcessor(StatefulProcessor):
         for gone in known:
             self.chunks.removeKey((gone,))
         chunk_cache().drop(known)
-        chunk_cache().share(fresh)
+        chunk_cache().share({id_: blob for id_, blob in self.fetched.items() if id_ not in known} | fresh)
         size = sum(int(entry["bytes"]) for entry in described)
         new = Directory(self.fingerprint, tuple(described), dict(step.state.facts), timer, sealed)
         if new != old or not old.facts:
