@@ -106,10 +106,8 @@ def test_a_row_belongs_into_the_last_block_that_begins_before_it():
     assert numbers(blocks.with_any(keys(("a", 5, 1)))) == {1}
     assert numbers(blocks.with_any(keys(("", 5, 1)))) == {0}
     assert numbers(blocks.with_any(keys(("a", 100, 1)))) == {2}
-    assert numbers(blocks.with_any(keys(("b", -1, 1)))) == {
-        2,
-        3,
-    }  # after the last of a, and b goes on in the next block
+    after_the_last_of_a = keys(("b", -1, 1))  # and b goes on in the next block
+    assert numbers(blocks.with_any(after_the_last_of_a)) == {2, 3}
 
 
 def around(blocks: Directory, at: int, before: int, after: int, gone: Keys | None = None, **margins: int) -> set[int]:
@@ -229,6 +227,14 @@ def test_segments_hold_what_the_fences_say(seed, size, most, changes):
             held[fence["segment"]] += fence["rows"]
         assert all(chunk.rows <= 2 * held[id_] for id_, chunk in blocks.segments.items())
         assert all(chunk.rows < most + size for chunk in blocks.segments.values())
+
+
+def test_a_segment_does_not_keep_its_neighbours_in_memory():
+    rows = [("a", at, 0) for at in range(1000)]
+    for chunk in directory(rows, 10, most=100).segments.values():
+        table = chunk.load()
+        assert table.num_rows == 100
+        assert table.get_total_buffer_size() < 2 * table.nbytes
 
 
 def test_small_runs_take_in_a_neighbour():

@@ -35,6 +35,18 @@ def test_nobody_finds_half_a_file(tmp_path, monkeypatch):
     assert ChunkCache(tmp_path).get("a") is None
 
 
+def test_another_worker_may_take_the_room_while_one_writes(tmp_path, monkeypatch):
+    cache, write = ChunkCache(tmp_path), Path.write_bytes
+
+    def taken(path: Path, blob: bytes) -> None:
+        write(path, blob)
+        path.unlink()
+
+    monkeypatch.setattr(Path, "write_bytes", taken)
+    cache.share({"a": to_bytes(table(1))})
+    assert cache.get("a") is None
+
+
 def test_what_is_dropped_is_nowhere(tmp_path):
     cache = ChunkCache(tmp_path)
     cache.remember("a", table(1))
