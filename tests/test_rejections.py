@@ -250,7 +250,7 @@ WITH_HINT = [*WINDOWS, *GROUPS, *STATEFUL, *OVER, *CLAUSES, *NAMES]
 # Given where something is declared, dropped or run, not where a query is compiled.
 NOT_OF_A_QUERY = {
     *("unknown-view", "watermark-already-set", "not-executable", "state-mismatch", "stream-ended"),
-    *("function-failed", "inconsistent-change"),
+    *("function-failed", "inconsistent-change", "unsafe-checkpoint"),
 }
 
 

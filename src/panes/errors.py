@@ -41,6 +41,7 @@ CODES: dict[str, str] = {
     "not-executable": "a query that compiles but holds a value of a type that no kernel can keep",
     "state-mismatch": "a checkpoint that belongs to another query or other settings",
     "stream-ended": "a checkpoint that was flushed and sealed",
+    "unsafe-checkpoint": "a Spark that writes checkpoints in a way that no restart can rely on",
     "function-failed": "a stateful function of your own raised an error, or returned what is not of its type",
     "inconsistent-change": "a change of a key that is not there, or an insert of one that is",
 }

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from panes import Engine
 from panes.errors import PanesError
+from panes.spark.session import KEEPING, MANAGER
 from spark.input_files import at, write_file
 
 pytestmark = pytest.mark.spark
@@ -262,3 +263,13 @@ def test_a_sink_that_another_checkpoint_wrote_to_is_refused(script: Script) -> N
 
 def test_two_inserts_into_one_folder_are_refused(script: Script) -> None:
     assert script.refused(f"{script.text()} INSERT INTO out {QUERY}").code == "stream-options"
+
+
+def test_checkpoints_that_keep_the_state_of_a_first_attempt_are_refused(spark: SparkSession) -> None:
+    spark.conf.set(MANAGER, KEEPING)
+    try:
+        with pytest.raises(PanesError, match="FileSystemBasedCheckpointFileManager") as caught:
+            Engine(spark)
+    finally:
+        spark.conf.unset(MANAGER)
+    assert caught.value.code == "unsafe-checkpoint"

@@ -7,7 +7,12 @@ import sys
 
 from pyspark.sql import SparkSession
 
+from panes.errors import PanesError
+
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+# Where a file is already that a first attempt has left, it keeps that one, and says nothing.
+KEEPING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 NEEDED = {
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "true",
@@ -37,6 +42,10 @@ def embedded(cores: int | None = None) -> SparkSession:
 
 def prepare(spark: SparkSession) -> SparkSession:
     """Set what Panes' operators need: the RocksDB state store, and Arrow batches for Python functions."""
+    if spark.conf.get(MANAGER, None) == KEEPING:
+        name = KEEPING.rpartition(".")[2]
+        text = f"with {name}, a micro-batch that runs again after a crash would lose its state"
+        raise PanesError("unsafe-checkpoint", text, hint=f"Unset {MANAGER}.")
     for name, value in NEEDED.items():
         spark.conf.set(name, value)
     return spark
