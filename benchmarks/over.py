@@ -19,6 +19,7 @@ from benchmarks.by_hand import Case
 from benchmarks.figures import Figures
 from benchmarks.stateful import SHAPE
 from benchmarks.streams import Bench, bench
+from panes.kernels.over_changes import OverChanges
 
 HAND, SHARE, LARGER = 10, 0.5, 2
 BY_KEY = "OVER (PARTITION BY k ORDER BY ts{}) AS result"
@@ -119,8 +120,9 @@ def cost(on: Bench, sql: str, change: Any, size: int, name: str) -> Cost:
     engine.stream("t", rows, key=["id"], changelog=True)
     found = [one for one in on.progress(engine.sql(sql)) if one.numInputRows > 0][1 + SETTLING :]
     counted = [one.observedMetrics["panes"] for one in found]
-    sizes = [int(median(one[name] for one in counted)) for name in ("blocks_read", "bytes_read", "bytes_at_hand")]
-    return Cost(median(one.durationMs["triggerExecution"] for one in found), *sizes, counted[-1]["state_bytes"])
+    counters = ("blocks_read", "bytes_read", "bytes_at_hand")
+    read = [int(median(one[counter] for one in counted)) for counter in counters]
+    return Cost(median(one.durationMs["triggerExecution"] for one in found), *read, counted[-1]["state_bytes"])
 
 
 def run(console: Console) -> dict[str, object]:
@@ -131,7 +133,9 @@ def run(console: Console) -> dict[str, object]:
             costs = {f"{size:,} rows": vars(one) for size, one in ((SMALL, small), (LARGE, large))}
             figures.note(f"{name}: 1,000,000 rows against 10,000", large.ms / small.ms, f"≤ {LARGER}", **costs)
             for size, one in ((SMALL, small), (LARGE, large)):
-                console.print(f"  {size:,} rows: {one.ms:,.0f} ms, {one.blocks:,} blocks of at most 128 rows;")
+                console.print(
+                    f"  {size:,} rows: {one.ms:,.0f} ms, {one.blocks:,} blocks of at most {OverChanges.size} rows;"
+                )
                 console.print(f"  of {one.state:,} bytes of state {one.at_hand:,} at hand, {one.read:,} read")
         for case in ON_CLOSE:
             case.measure(on, figures, SHAPE, share=SHARE, hand=HAND)

@@ -160,8 +160,11 @@ class OverChanges:
         frames = [sees(call) for call in self._all_calls]
         reached: Mask = np.logical_or.reduce([beside.homes, *(beside.reached(frame) for frame in frames)])
         needed = reached | beside.few(self.size // 4)
+        if any(is_carried(call) for call in self._all_calls):
+            needed |= beside.row_before(reached, frames)
         for call, frame in zip(self._all_calls, frames, strict=True):
-            needed |= beside.row_before(reached, frames) if is_carried(call) else beside.needed(reached, frame)
+            if not is_carried(call):
+                needed |= beside.needed(reached, frame)
         return needed
 
     def _framed(self, directory: Directory, net: Net, touched: Touched) -> Mask:

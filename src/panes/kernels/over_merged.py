@@ -108,8 +108,7 @@ class Merged:
         return np.concatenate([[0], np.cumsum(~self.gone)]).astype(np.int64)
 
     def margins(self, blocks: int) -> Margins:
-        """How many rows are left at the ends of each block in which anything changes: before the first change in it,
-        and after the last."""
+        """Those of each of so many blocks, counted in rows that are left; none where nothing changes."""
         homes, changed = self.rows[HOME].to_numpy(), np.flatnonzero(self.gone | self.fresh)
         number, at = np.unique(homes[changed], return_index=True)
         first, last = changed[at], changed[np.append(at[1:], len(changed)) - 1]

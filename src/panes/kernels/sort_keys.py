@@ -1,9 +1,10 @@
 """Sort keys: bytes that compare as rows do, so that rows of any types and directions are found by searching.
 
-PARTITION BY p ORDER BY o DESC, and id to make it total
-partition   key of p             the beginning of
-order       key of p, o          which is the beginning of
-row         key of p, o, id
+    partition   p            of PARTITION BY p ORDER BY o DESC, and id to make the order total
+    order       p, o
+    row         p, o, id
+
+Each key is the beginning of the next.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from panes.kernels.frames import Places
 
 AT = "row_at"
 UPWARD = "ASC NULLS FIRST"
+Directed = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -53,20 +55,23 @@ class Sorting:
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.partition, *(name for name, _ in self.order), *self.tie_break)))
 
+    @property
+    def _directed(self) -> tuple[Directed, Directed, Directed]:
+        """What the keys of partition, order and row are made of."""
+        partition = [(name, UPWARD) for name in self.partition]
+        order = [*partition, *self.order]
+        return partition, order, [*order, *((name, UPWARD) for name in self.tie_break)]
+
     def permutation(self, rows: pa.Table) -> Places:
         """The rows' places in order; of equal rows the first is first."""
-        directed = [*((name, UPWARD) for name in self.partition), *self.order]
-        directed += [(name, UPWARD) for name in self.tie_break]
-        order = ", ".join([*(f"{quoted(name)} {direction}" for name, direction in directed), AT])
+        _, _, row = self._directed
+        order = ", ".join([*(f"{quoted(name)} {direction}" for name, direction in row), AT])
         found: Places = query(f"SELECT {AT} FROM parts ORDER BY {order}", parts=self._numbered(rows))[AT].to_numpy()
         return found
 
     def keys(self, rows: pa.Table) -> Keys:
         """The three sort keys of each row, each the beginning of the next."""
-        partition = [(name, UPWARD) for name in self.partition]
-        ordered = [*partition, *self.order]
-        whole = [*ordered, *((name, UPWARD) for name in self.tie_break)]
-        texts = ", ".join(f"{_sort_key(columns)} AS k{at}" for at, columns in enumerate((partition, ordered, whole)))
+        texts = ", ".join(f"{_sort_key(columns)} AS k{at}" for at, columns in enumerate(self._directed))
         found = query(f"SELECT {AT}, {texts} FROM parts", parts=self._numbered(rows))
         order = found[AT].to_numpy()
         found = found if (order[1:] > order[:-1]).all() else found.take(pa.array(np.argsort(order)))
@@ -75,7 +80,7 @@ class Sorting:
     def reach(self, rows: pa.Table, bounds: Sequence[str], groups: Places) -> Reach:
         """The least and the greatest order key of each group of rows, were the order values those of `bounds`."""
         names = list(dict.fromkeys((*self.partition, *bounds)))
-        partition = [(name, UPWARD) for name in self.partition]
+        partition, _, _ = self._directed
         keys = [_sort_key([*partition, (column, self.order[0][1])]) for column in bounds]
         least, most = (", ".join(f"{pick}({key})" for key in keys) for pick in ("min", "max"))
         found = query(
@@ -88,7 +93,7 @@ class Sorting:
         return rows.select(self.columns).append_column(AT, pa.array(np.arange(rows.num_rows)))
 
 
-def _sort_key(columns: Sequence[tuple[str, str]]) -> str:
+def _sort_key(columns: Directed) -> str:
     """Always bytes: DuckDB makes short keys of fixed length numbers, and a text in front prevents that."""
     parts = ["NULL::VARCHAR", f"'{UPWARD}'"]
     for name, direction in columns:
