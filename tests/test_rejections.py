@@ -8,7 +8,15 @@ from panes.declare import declare
 from panes.errors import CODES, PanesError
 from panes.functions import Functions
 
-TYPES = {"a": "int", "b": "int", "k": "string", "flag": "boolean", "ts": "timestamp", "s": "struct<x:int>"}
+TYPES = {
+    "a": "int",
+    "b": "int",
+    "k": "string",
+    "flag": "boolean",
+    "ts": "timestamp",
+    "s": "struct<x:int>",
+    "arr": "array<int>",
+}
 COLUMNS = [Column(name, type_) for name, type_ in TYPES.items()]
 
 
@@ -171,6 +179,30 @@ OVER = [
     ),
 ]
 
+LAMBDAS = [
+    ("SELECT transform(arr, a -> a + lag(a)) FROM t", "function-arguments", "a"),
+    ("SELECT transform(arr, A -> a + lag(abs(a))) FROM t", "function-arguments", "a"),
+    ("SELECT transform(arr, x -> lag(b + abs(lag(x)))) FROM t", "function-arguments", "x"),
+    ("SELECT transform(arr, s -> lag(s.x)) FROM t", "function-arguments", "s.x"),
+    ("SELECT transform(arr, x -> lag(b) FILTER (WHERE x > 1)) FROM t", "function-arguments", "x"),
+    ("SELECT transform(arr, x -> lag(b) OVER (PARTITION BY x)) FROM t", "function-arguments", "x"),
+    ("SELECT transform(arr, x -> lag(b) OVER (PARTITION BY k WHEN x > 1)) FROM t", "function-arguments", "x"),
+    ("SELECT transform(arr, x -> rank() OVER (PARTITION BY x ORDER BY ts)) FROM t", "function-arguments", "x"),
+    ("SELECT transform(arr, x -> rank() OVER (ORDER BY ts, x)) FROM t", "function-arguments", "x"),
+    ("SELECT aggregate(arr, 0, (n, x) -> n + x + lag(n)) FROM t", "function-arguments", "n"),
+    ("SELECT transform(arr, x -> transform(arr, y -> y + lag(x))) FROM t", "function-arguments", "x"),
+    (grouped(TUMBLING, "transform(collect_list(a), x -> sum(x))"), "function-arguments", "x"),
+    (grouped("statewindow(exists(arr, a -> lag(a) > 1), flag)"), "function-arguments", "a"),
+    ("SELECT transform(arr, a -> t.a) FROM t", "ambiguous-column", "t.a"),
+    ("SELECT a + 1 AS n, transform(arr, a -> a + n), lag(b) FROM t", "ambiguous-column", "n"),
+    (
+        grouped(f"{TUMBLING}, k", "upper(k) AS n, count(*)", "HAVING exists(collect_list(a), k -> n = 'X')"),
+        "ambiguous-column",
+        "n",
+    ),
+    (grouped(f"{TUMBLING}, a + 1", "transform(array(1), x -> a), count(*)"), "column-not-grouped", "a"),
+]
+
 CLAUSES = [
     ("SELECT a FROM t ORDER BY a", "unsupported-clause", "ORDER BY"),
     ("SELECT a FROM t LIMIT 5", "unsupported-clause", "LIMIT"),
@@ -245,7 +277,7 @@ WITHOUT_HINT = [
     ("SELECT a FROM loop", "stream-options", "loop"),
 ]
 
-WITH_HINT = [*WINDOWS, *GROUPS, *STATEFUL, *OVER, *CLAUSES, *NAMES]
+WITH_HINT = [*WINDOWS, *GROUPS, *STATEFUL, *OVER, *LAMBDAS, *CLAUSES, *NAMES]
 
 # Given where something is declared, dropped or run, not where a query is compiled.
 NOT_OF_A_QUERY = {

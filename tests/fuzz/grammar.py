@@ -57,7 +57,7 @@ SCALARS = (
     "extract(HOUR FROM ts)", "substr({x}, 1, 2)", "CAST({x} AS STRING)", "CAST({x} AS DECIMAL(10, 2))",
     "try_cast({x} AS INT)", "{x}::double", "rand()", "current_date()", "if({c}, {x}, {x})", "nvl({x}, {x})",
     "greatest({x}, {x})", "substring({x} FROM 2)", "trim(BOTH 'x' FROM {x})", "position('a' IN {x})",
-    "aggregate(tags, 0, (s, t) -> s + 1)", "typeof({x})", "my.func({x})", "udf({x})",
+    "aggregate(tags, 0, (s, t) -> s + 1)", "transform(tags, a -> A || {x})", "exists(tags, t -> {x} IS NULL)", "typeof({x})", "my.func({x})", "udf({x})",
 )  # fmt: skip
 LITERALS = (
     "0", "1", "42", "-1", "1.5", ".5", "1e3", "10L", "2.5BD", "NULL", "TRUE", "false", "'x'", "'it''s'", '"dq"',
@@ -366,7 +366,7 @@ class Grammar:
         templates = (
             "{} + 1", "coalesce({}, 0)", "CAST({} AS STRING)", "({})", "- {}", "CASE WHEN {} > 0 THEN 1 END",
             "{} IS NULL", "{}::int", "array({})[0]", "{} BETWEEN 1 AND 2", "{} IN (1, 2)", "NOT {} = 1",
-            "struct({} AS q).q", "{} <=> 1",
+            "struct({} AS q).q", "{} <=> 1", "transform(array(1), e -> e + {})", "exists(array(1), a -> a > {})",
         )  # fmt: skip
         return self.any_of(templates).replace("{}", inner)
 

@@ -39,12 +39,18 @@ def _put_key(expr: Expr, key: Field) -> Expr:
     folded = list(expr.folded)
     index = 0
     while index + width <= len(folded):
-        if folded[index : index + width] == wanted and _is_subtree(expr, index, key.expr):
+        if folded[index : index + width] == wanted and _reads_alike(expr, index, key.expr):
             new = [name_token(key.name, span_of(expr.tokens[index : index + width]))]
             expr = expr.replace({(index, index + width - 1): new})
             folded[index : index + width] = [key_of(new)]
         index += 1
     return expr
+
+
+def _reads_alike(expr: Expr, index: int, key: Expr) -> bool:
+    """Whether the tokens there are the key: not where a name is a lambda's parameter, or the field of a struct."""
+    columns = {ref.first for ref in expr.columns}
+    return all(index + ref.first in columns for ref in key.columns) and _is_subtree(expr, index, key)
 
 
 def _is_subtree(expr: Expr, index: int, key: Expr) -> bool:

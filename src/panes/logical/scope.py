@@ -69,6 +69,7 @@ def _resolve_ref(expr: Expr, ref: ColumnRef, scope: Scope) -> tuple[tuple[int, i
     if scope.alias is not None and first == scope.alias.lower() and len(ref.parts) > 1:
         if scope.traits.columns is None or scope.count(ref.parts[1]) or ref.parts[1].lower() in scope.computed:
             _refuse_ambiguous(expr, ref, ref.parts[1], scope)
+            expr.refuse_hidden(ref, Expr((expr.tokens[ref.first + 2],)))
             return (ref.first, ref.first + 1), ()  # s.a → a
         if not scope.count(first):
             raise _unknown(expr, ref, ref.parts[1], scope)
@@ -78,6 +79,7 @@ def _resolve_ref(expr: Expr, ref: ColumnRef, scope: Scope) -> tuple[tuple[int, i
         _refuse_ambiguous(expr, ref, first, scope)
         return None
     if first in scope.aliases:
+        expr.refuse_hidden(ref, scope.aliases[first])
         tokens = scope.aliases[first].tokens
         return (ref.first, ref.first), tokens if len(expr.tokens) == 1 else parenthesised(tokens)
     raise _unknown(expr, ref, ref.parts[0], scope)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from panes.errors import PanesError
 from panes.source import Span
 from panes.sql.expr import Expr
+from panes.sql.lambdas import Names, parameters_at, refuse_parameters
 from panes.sql.over import Over, expr_list, over_length, parse_over
 from panes.sql.tokens import Token, closing, span_of
 
@@ -31,6 +33,13 @@ class Call:
         nulls = {None: "", True: " IGNORE NULLS", False: " RESPECT NULLS"}[self.ignore_nulls]
         condition = f" FILTER (WHERE {self.filter.sql})" if self.filter else ""
         return f"{self.name}({'DISTINCT ' if self.distinct else ''}{args}){nulls}{condition}"
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """Every expression in it: arguments, conditions, partition and order keys."""
+        over = self.over or Over()
+        conditions = (one for one in (self.filter, over.when) if one is not None)
+        return (*self.args, *conditions, *over.partition_by, *(key.expr for key in over.order_by))
 
 
 @dataclass(frozen=True)
@@ -82,21 +91,23 @@ def rewrite_calls(
     tokens: Sequence[Token],
     wanted: Callable[[Sequence[Token], Place], bool],
     replace: Callable[[Call], Token],
+    parameters: Names = frozenset(),
 ) -> tuple[Token, ...]:
-    """Put one token in the place of every wanted call, inner calls first.
+    """Put one token in the place of every wanted call, inner calls first; `parameters` are those of lambdas around.
 
     `sum(lag(a)) + 1` with lag wanted becomes `sum(col_1) + 1`.
     """
-
-    def rewrite(part: Sequence[Token]) -> tuple[Token, ...]:
-        return rewrite_calls(part, wanted, replace)
-
+    scopes = parameters_at(tokens, parameters)
     done: list[Token] = []
     index = 0
     while index < len(tokens):
         place = find_call(tokens, index) if tokens[index].is_name else None
         if place is not None and wanted(tokens, place):
-            done.append(replace(parse_call(tokens, place, rewrite)))
+            rewrite = partial(rewrite_calls, wanted=wanted, replace=replace, parameters=scopes[index])
+            call = parse_call(tokens, place, rewrite)
+            for part in call.parts if scopes[index] else ():
+                refuse_parameters(call.name, part, scopes[index])
+            done.append(replace(call))
             index = place.end + 1
         else:
             done.append(tokens[index])

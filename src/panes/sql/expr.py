@@ -17,11 +17,15 @@ from panes.sql.tokens import SPARK, RawToken, Token, TokenType, mark, name_token
 
 @dataclass(frozen=True)
 class ColumnRef:
-    """A column that an expression reads: `s.a.b` has the parts s, a, b at the tokens `first` to `last`."""
+    """A column that an expression reads: `s.a.b` has the parts s, a, b at the tokens `first` to `last`.
+
+    `hidden` are the names that mean parameters of lambdas there, in lower case.
+    """
 
     parts: tuple[str, ...]
     first: int
     last: int
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +78,8 @@ class Expr:
             found = list(self.tree.find_all(exp.Column))
         if isinstance(self.tree, exp.Alias | exp.Aliases):
             raise PanesError("parse-error", "an expression has a name only in the SELECT list", self.span)
-        refs = {ref.first: ref for ref in map(_column_ref, found) if ref is not None}
+        lambdas = any(token.kind == TokenType.ARROW for token in self.tokens)
+        refs = {ref.first: ref for ref in (_column_ref(one, lambdas) for one in found) if ref is not None}
         return tuple(refs[first] for first in sorted(refs))
 
     @property
@@ -131,8 +136,17 @@ class Expr:
         for ref in self.columns:
             new = expressions.get(ref.parts[0].lower())
             if new is not None:
+                self.refuse_hidden(ref, new)
                 found[ref.first, ref.first] = parenthesised(new.tokens)
         return self.replace(found)
+
+    def refuse_hidden(self, ref: ColumnRef, new: Expr) -> None:
+        """Refuse to put a column where a lambda has a parameter of that name."""
+        for name in new.column_names:
+            if name in ref.hidden:
+                at = span_of(self.tokens[ref.first : ref.last + 1])
+                message = f"{at.text} reads the column {name}, and {name} is a parameter of the lambda around it"
+                raise PanesError("ambiguous-column", message, at, "Give the parameter another name.")
 
 
 def column_expr(name: str, span: Span) -> Expr:
@@ -237,11 +251,23 @@ def _plain(description: str) -> str:
     return description[:1].lower() + description[1:]
 
 
-def _column_ref(column: exp.Expr) -> ColumnRef | None:
+def _column_ref(column: exp.Expr, lambdas: bool) -> ColumnRef | None:
     if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
         return None
     identifiers = [part for part in column.parts if isinstance(part, exp.Identifier)]
     positions: list[int] = [part.meta["start"] for part in identifiers if "start" in part.meta]
     if not identifiers or len(positions) < len(identifiers):
         return None
-    return ColumnRef(tuple(part.name for part in identifiers), min(positions), max(positions))
+    hidden = _parameters_around(column) if lambdas else frozenset()
+    if identifiers[0].name.lower() in hidden:
+        return None  # sqlglot knows parameters too, but not in another case
+    return ColumnRef(tuple(part.name for part in identifiers), min(positions), max(positions), hidden)
+
+
+def _parameters_around(node: exp.Expr) -> frozenset[str]:
+    found: set[str] = set()
+    while node.parent is not None:
+        if isinstance(node.parent, exp.Lambda) and node.arg_key == "this":
+            found |= {parameter.name.lower() for parameter in node.parent.expressions}
+        node = node.parent
+    return frozenset(found)

@@ -86,9 +86,7 @@ def normalise(call: Call, functions: Functions) -> Call:
 
 
 def _refuse_over_inside(call: Call) -> None:
-    over = call.over or Over()
-    parts = [*call.args, *over.partition_by, *(e for e in (call.filter, over.when) if e is not None)]
-    for part in parts:
+    for part in call.parts:
         for place in calls_in(part.tokens):
             at = span_of(part.tokens[place.start : place.end + 1])
             if place.over_start is not None:
