@@ -30,7 +30,7 @@ def difference(old: pa.Table, new: pa.Table, by: Sequence[str]) -> pa.Table:
     after = ", ".join(f"{quoted('n ' + name)} AS {quoted(name)}" for name in new.column_names)
     return query(
         f"""
-        WITH changed AS (
+        WITH changed AS MATERIALIZED (
             SELECT row_number() OVER () AS pair, o.was, n.is_now, {sides}
             FROM (SELECT true AS was, * FROM old) o FULL JOIN (SELECT true AS is_now, * FROM new) n ON {one_row}
             WHERE o.was IS NULL OR n.is_now IS NULL OR {differs}

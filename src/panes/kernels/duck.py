@@ -11,15 +11,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from panes.kernels.accumulators import sortable
+
 PLACE = "place_in_table"
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """The one connection of this process."""
+    """The one connection of this process.
+
+    It keeps the order of rows in SELECT, WHERE and windows without ORDER BY, as DuckDB promises; `over_values` and
+    `changes` build on that. JOIN and GROUP BY keep no order.
+    """
     con = duckdb.connect(config={"threads": 1})
     con.execute("SET TimeZone = 'UTC'")
-    con.execute("SET preserve_insertion_order = false")
+    con.execute("SET preserve_insertion_order = true")
     return con
 
 
@@ -37,6 +43,24 @@ def query(sql: str, **tables: pa.Table) -> pa.Table:
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def sortable_column(name: str, type_: pa.DataType) -> str:
+    """A column as DuckDB must be given it to sort it as Spark does.
+
+    >>> sortable_column("v", pa.int64())
+    '"v"'
+    >>> sortable_column("v", pa.list_(pa.int64()))
+    'list_transform("v", lambda e0: {n: e0 IS NOT NULL, v: e0})'
+    """
+    return sortable(quoted(name), _nesting(type_))
+
+
+def _nesting(type_: pa.DataType) -> str:
+    """A type in Spark's words, as far as `sortable` reads them."""
+    if pa.types.is_struct(type_):
+        return f"struct<{','.join(f'c:{_nesting(field.type)}' for field in type_)}>"
+    return f"array<{_nesting(type_.value_type)}>" if pa.types.is_list(type_) else "flat"
 
 
 def same(names: Iterable[str], left: str, right: str) -> str:

@@ -22,12 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.accumulators import ARGUMENTS, Accumulator
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query, quoted, sortable_column
 from panes.kernels.partitions import codes
 
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 PLACE, ORDER = "row_place", "row_order"
+LEAST, GREATEST = -(2**63), 2**63 - 1  # of 64 bits
+LARGEST = 1 << 62
 
 
 class Edge(StrEnum):
@@ -150,8 +152,11 @@ class Sorted:
         """Where in its partition each value of `column` has its place among the values of ORDER BY."""
         key = self.order_by[0]
         values, wanted = comparable([self.rows[key.column], self.rows[column]], key)
-        low, high = int(values.min(initial=0)), int(values.max(initial=0))
-        if (high - low + 3) * (len(self.part) + 1) >= 1 << 62:
+        if not len(values):
+            return values
+        low, high = int(values.min()), int(values.max())
+        widest = LARGEST // (int(self.part[-1]) + 1)
+        if high - low + 3 > widest or low == LEAST or high == GREATEST:
             values, wanted = np.split(np.unique(np.concatenate([values, wanted]), return_inverse=True)[1], 2)
             low, high = 0, 2 * len(self.part)
         width = high - low + 3  # with one below and one above all values: none is found outside its partition
@@ -206,25 +211,36 @@ def columns_of(calls: Sequence[OverCall], order_by: Sequence[OrderKey]) -> list[
 
 
 def comparable(columns: Sequence[pa.ChunkedArray], key: OrderKey) -> list[Places]:
-    """Numbers that sort as the values of these columns do under ORDER BY, the same over all columns."""
+    """Numbers that sort as the values of these columns do under ORDER BY, the same over all columns.
+
+    NULL needs a number of its own, below or above the others; where there is none left, values are numbered anew.
+    """
     column = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
-    if pa.types.is_nested(column.type):
-        parts = pa.table({"v": column, "i": np.arange(len(column))})
-        rank = "CASE WHEN v IS NOT NULL THEN dense_rank() OVER (ORDER BY v) END"
-        column = query(f"SELECT i, {rank} AS c FROM parts ORDER BY i", parts=parts)["c"]
-    elif not (pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type) or column.type == pa.null()):
-        ranks = pc.rank(column, tiebreaker="dense").cast(pa.int64())
-        column = pc.if_else(column.is_valid(), ranks, None)
-    numbers = column.cast(pa.int64())
-    valid = numbers.is_valid().to_numpy()
-    found: Places = numbers.fill_null(0).to_numpy()
-    found = -found if key.descending else found
+    valid = column.is_valid().to_numpy()
+    found = _numbers(column)
+    found = ~found if key.descending else found  # unlike -x, ~x is there for every x
     if not valid.all():
         known = found[valid]
-        outside = known.min(initial=0) - 1 if key.nulls_first else known.max(initial=0) + 1
-        found = np.where(valid, found, outside)
+        if len(known) and (known.min() == LEAST or known.max() == GREATEST):
+            known = np.unique(known, return_inverse=True)[1].astype(np.int64)
+        found = np.full(len(valid), known.min(initial=0) - 1 if key.nulls_first else known.max(initial=0) + 1)
+        found[valid] = known
     ends = np.cumsum([len(column) for column in columns])
     return np.split(found, ends[:-1])
+
+
+def _numbers(column: pa.ChunkedArray) -> Places:
+    """Numbers that sort as values do in Spark, NaN the greatest and -0.0 equal to 0.0; for NULL any number."""
+    type_ = column.type
+    if pa.types.is_nested(type_):
+        parts = pa.table({"v": column, "i": np.arange(len(column))})
+        rank = f"dense_rank() OVER (ORDER BY {sortable_column('v', type_)})"
+        column = query(f"SELECT i, {rank} AS c FROM parts ORDER BY i", parts=parts)["c"]
+    elif not (pa.types.is_integer(type_) or pa.types.is_temporal(type_) or type_ == pa.null()):
+        column = pc.rank(column, tiebreaker="dense").cast(pa.int64())
+    column = column.cast(pa.int32()) if pa.types.is_date32(type_) else column
+    numbers: Places = column.cast(pa.int64()).fill_null(0).to_numpy()
+    return numbers
 
 
 def over_values(table: Sorted, calls: Sequence[OverCall]) -> dict[str, pa.Array | pa.ChunkedArray]:
@@ -343,7 +359,7 @@ def _evaluations(calls: Sequence[OverCall]) -> list[str]:
 
 
 def _in_order(rows: pa.Table) -> pa.Table:
-    """Windows need no ORDER BY: a DuckDB of one thread takes and gives rows as they come. Here that is made sure."""
+    """Windows need no ORDER BY: DuckDB takes and gives rows as they come, see `duck`. Here that is made sure."""
     place = rows[PLACE].to_numpy()
     if not (place[1:] > place[:-1]).all():
         raise RuntimeError("DuckDB has not kept the order of the rows")

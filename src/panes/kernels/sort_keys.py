@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import query, sortable_column
 from panes.kernels.frames import Places
 
 AT = "row_at"
@@ -65,13 +65,13 @@ class Sorting:
     def permutation(self, rows: pa.Table) -> Places:
         """The rows' places in order; of equal rows the first is first."""
         _, _, row = self._directed
-        order = ", ".join([*(f"{quoted(name)} {direction}" for name, direction in row), AT])
+        order = ", ".join([*(f"{_sortable(name, rows)} {direction}" for name, direction in row), AT])
         found: Places = query(f"SELECT {AT} FROM parts ORDER BY {order}", parts=self._numbered(rows))[AT].to_numpy()
         return found
 
     def keys(self, rows: pa.Table) -> Keys:
         """The three sort keys of each row, each the beginning of the next."""
-        texts = ", ".join(f"{_sort_key(columns)} AS k{at}" for at, columns in enumerate(self._directed))
+        texts = ", ".join(f"{_sort_key(columns, rows)} AS k{at}" for at, columns in enumerate(self._directed))
         found = query(f"SELECT {AT}, {texts} FROM parts", parts=self._numbered(rows))
         order = found[AT].to_numpy()
         found = found if (order[1:] > order[:-1]).all() else found.take(pa.array(np.argsort(order)))
@@ -81,7 +81,7 @@ class Sorting:
         """The least and the greatest order key of each group of rows, were the order values those of `bounds`."""
         names = list(dict.fromkeys((*self.partition, *bounds)))
         partition, _, _ = self._directed
-        keys = [_sort_key([*partition, (column, self.order[0][1])]) for column in bounds]
+        keys = [_sort_key([*partition, (column, self.order[0][1])], rows) for column in bounds]
         least, most = (", ".join(f"{pick}({key})" for key in keys) for pick in ("min", "max"))
         found = query(
             f"SELECT {AT}, least({least}) AS low, greatest({most}) AS high FROM parts GROUP BY {AT} ORDER BY {AT}",
@@ -93,11 +93,15 @@ class Sorting:
         return rows.select(self.columns).append_column(AT, pa.array(np.arange(rows.num_rows)))
 
 
-def _sort_key(columns: Directed) -> str:
+def _sortable(name: str, rows: pa.Table) -> str:
+    return sortable_column(name, rows.schema.field(name).type)
+
+
+def _sort_key(columns: Directed, rows: pa.Table) -> str:
     """Always bytes: DuckDB makes short keys of fixed length numbers, and a text in front prevents that."""
     parts = ["NULL::VARCHAR", f"'{UPWARD}'"]
     for name, direction in columns:
-        parts += [quoted(name), f"'{direction}'"]
+        parts += [_sortable(name, rows), f"'{direction}'"]
     return f"create_sort_key({', '.join(parts)})"
 
 
