@@ -94,18 +94,13 @@ def heartbeats(streams: Iterable[Stream]) -> dict[str, int]:
 
 
 class Catalog:
-    """Streams, views and sinks. `tables` looks up what else Spark knows by that name, `analyze` a query's columns."""
+    """Streams, views and sinks. `tables` looks up what else Spark knows by that name."""
 
-    def __init__(
-        self,
-        tables: Callable[[str], Stream | None] = lambda name: None,
-        analyze: Callable[[str], tuple[Column, ...] | None] = lambda sql: None,
-    ) -> None:
+    def __init__(self, tables: Callable[[str], Stream | None] = lambda name: None) -> None:
         self.streams = Shelf[Stream]("stream", "unknown-stream")
         self.views = Shelf[View]("view", "unknown-view")
         self.sinks = Shelf[Sink]("sink", "unknown-sink")
         self.tables = tables
-        self.analyze = analyze
 
     def check_free(self, name: str) -> None:
         """Streams and views share one space of names."""

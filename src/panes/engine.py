@@ -31,7 +31,7 @@ class Engine:
         self._spark = spark
         self._shards = shards
         self.frames: dict[str, DataFrame] = {}
-        self.catalog = Catalog(tables=self._table, analyze=self._analyze)
+        self.catalog = Catalog(tables=self._table)
         self.functions = Functions()
         if spark is not None:
             from panes.spark.session import prepare
@@ -147,9 +147,5 @@ class Engine:
         if self._spark is None or not self._spark.catalog.tableExists(name):
             return None
         df = self._spark.table(name)
-        self.frames.setdefault(name.lower(), df)
         columns = tuple(Column(field.name, field.dataType.simpleString()) for field in df.schema.fields)
         return Stream(name, columns, streaming=df.isStreaming)
-
-    def _analyze(self, sql: str) -> tuple[Column, ...] | None:
-        return None

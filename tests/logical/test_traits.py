@@ -207,9 +207,11 @@ def test_a_filter_changes_nothing():
     [
         ("SELECT t.ts, name FROM t JOIN dim USING (k)", "ts", Clock.EVENT_TIME),
         ("SELECT name FROM t JOIN dim USING (k)", None, Clock.NONE),
-        ("SELECT ts AS at FROM t JOIN dim USING (k)", None, Clock.NONE),
+        ("SELECT ts AS at FROM t JOIN dim USING (k)", "at", Clock.EVENT_TIME),
+        ("SELECT ts + INTERVAL 1 DAY AS ts FROM t JOIN dim USING (k)", None, Clock.NONE),
         ("SELECT name FROM arrivals JOIN dim USING (k)", None, Clock.ARRIVAL),
-        ("SELECT * FROM t JOIN dim USING (k)", None, Clock.NONE),  # which columns that are, only Spark knows
+        ("SELECT * FROM t JOIN dim USING (k)", "ts", Clock.EVENT_TIME),
+        ("SELECT * FROM t CROSS JOIN range(3)", None, Clock.NONE),  # which columns that are, only Spark knows
     ],
 )
 def test_time_of_a_spark_query(query, time, clock):
@@ -223,10 +225,3 @@ def test_a_spark_query_keeps_what_it_selects_of_a_window():
     assert (found.time, found.time_shift, found.bounds, found.key) == ("e", -1, {"e"}, ("k",))
     found = inner("SELECT k, c, name FROM w JOIN dim USING (k)", known)
     assert (found.time, found.clock) == (None, Clock.NONE)
-
-
-def test_spark_is_asked_for_the_columns_of_its_query():
-    known = catalog()
-    known.analyze = lambda sql: (Column("ts", "timestamp"), Column("name", "string"))
-    found = inner("SELECT * FROM t JOIN dim USING (k)", known)
-    assert (found.visible, found.time, found.type_of("name")) == (("ts", "name"), "ts", "string")

@@ -22,8 +22,10 @@ from panes.logical.plan import (
     SparkQuery,
     StatefulFunction,
     children,
+    has_panes_construct,
 )
 from panes.logical.scope import Scope, resolve, resolve_call, scope_of
+from panes.logical.spark_query import SparkReader
 from panes.logical.traits import traits
 from panes.source import Source, Span
 from panes.sql.expr import conjuncts
@@ -40,6 +42,7 @@ from panes.sql.statements import (
 )
 
 MOST_QUERIES = 1_000
+STATE_HINT = "Take Panes' windows for all of it, or write one result to a sink and declare that as a stream."
 
 
 def bind(
@@ -110,10 +113,18 @@ def _spark(query: SparkStmt, binder: Binder) -> Plan:
     if any(one.changelog for one in known):
         hint = "Over a changelog there are WHERE, projections and OVER windows."
         raise PanesError("changelog-not-supported", "Spark would take a changelog's rows for facts", query.span, hint)
-    columns = binder.catalog.analyze(query.sql)
-    if columns is None and query.outputs is not None:
-        columns = tuple(Column(name) for name in query.outputs)
-    return SparkQuery(query.sql, inputs, columns, query.computed)
+    by_name = {name.lower(): traits(plan) for name, plan in inputs}
+    reader = SparkReader(by_name, query.tokens)
+    keeps_state = reader.keeps_state(query.tree)
+    if keeps_state and any(has_panes_construct(plan) for _, plan in inputs):
+        raise PanesError("unsupported-clause", "Spark's own state over a result of Panes", query.span, STATE_HINT)
+    outputs = reader.outputs(query.tree)
+    if outputs is None:
+        return SparkQuery(query.sql, query.template, inputs, None, (), keeps_state)
+    origins = tuple((one.name.lower(), one.origin) for one in outputs if one.origin is not None)
+    types = {one: by_name[origin.input].type_of(origin.column) for one, origin in origins}
+    columns = tuple(Column(one.name, types.get(one.name.lower())) for one in outputs)
+    return SparkQuery(query.sql, query.template, inputs, columns, origins, keeps_state)
 
 
 # ── SELECT ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,6 +132,8 @@ def _spark(query: SparkStmt, binder: Binder) -> Plan:
 
 def _select(stmt: SelectStmt, binder: Binder, derived: bool) -> Plan:
     plan, alias = _relation(stmt.source, binder)
+    if stmt.has_panes_construct and _spark_keeps_state(plan):
+        raise PanesError("unsupported-clause", "a result of Panes over Spark's own state", stmt.source.span, STATE_HINT)
     if stmt.has_panes_construct and _joins_streams(plan):
         hint = "FROM takes one stream: join or unite the streams in Spark, and declare the result as a stream."
         raise PanesError("unsupported-clause", "this FROM reads several streams", stmt.source.span, hint)
@@ -139,6 +152,11 @@ def _select(stmt: SelectStmt, binder: Binder, derived: bool) -> Plan:
         scope = scope.with_aliases(aliases_of(stmt, scope))
     plan, scope = bind_over(stmt, plan, scope, check)
     return Project(plan, bind_fields(stmt, scope, plan, binder, derived))
+
+
+def _spark_keeps_state(plan: Plan) -> bool:
+    own = isinstance(plan, SparkQuery) and plan.keeps_state
+    return own or any(_spark_keeps_state(one) for one in children(plan))
 
 
 def _joins_streams(plan: Plan) -> bool:

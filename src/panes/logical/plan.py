@@ -41,13 +41,27 @@ class DataSource:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """A column of an input that a query passes on as it is; both names in lower case."""
+
+    input: str
+    column: str
+
+
+@dataclass(frozen=True)
 class SparkQuery:
-    """A query that Spark runs whole over its inputs, each under a name."""
+    """A query that Spark runs whole over its inputs, each under a name; see `SparkStmt` for `template`.
+
+    `origins` are the columns, lower case, that an input passes through. `keeps_state`: Spark itself keeps state for it,
+    bounded by the watermarks of its streams.
+    """
 
     sql: str
+    template: str
     inputs: tuple[tuple[str, Plan], ...]
     columns: tuple[Column, ...] | None
-    computed: frozenset[str] = frozenset()  # columns, lower case, that no input passes through as they are
+    origins: tuple[tuple[str, Origin], ...] = ()
+    keeps_state: bool = False
 
 
 @dataclass(frozen=True)

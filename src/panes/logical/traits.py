@@ -134,7 +134,7 @@ def _with_columns(inner: Traits, added: tuple[Column, ...]) -> Traits:
 
 
 def _spark_query(plan: SparkQuery) -> Traits:
-    """Of a query that Spark runs, the time is known where it passes one through under its own name."""
+    """Of a query that Spark runs, the time is known where it passes one through."""
     inputs = [traits(child) for child in children(plan)]
     streams = [one for one in inputs if one.streaming]
     timed = [one for one in (streams or inputs) if one.time is not None]
@@ -143,18 +143,28 @@ def _spark_query(plan: SparkQuery) -> Traits:
     if len(timed) != 1 or plan.columns is None:
         return result
     (source,) = timed
-    names = {column.name.lower() for column in plan.columns} - plan.computed
-    if source.time is None or source.time not in names:
+    passed = _passed_by_spark(plan, source)
+    if source.time is None or source.time not in passed:
         return result
     return replace(
         result,
-        time=source.time,
+        time=passed[source.time][0],
         time_shift=source.time_shift,
-        in_time_order=source.in_time_order & names,
-        bounds=source.bounds & names,
-        key=source.key if names.issuperset(source.key) else (),
+        in_time_order=frozenset(name for one in source.in_time_order for name in passed.get(one, ())),
+        bounds=frozenset(name for one in source.bounds for name in passed.get(one, ())),
+        key=tuple(passed[name][0] for name in source.key) if all(name in passed for name in source.key) else (),
         clock=source.clock,
     )
+
+
+def _passed_by_spark(plan: SparkQuery, source: Traits) -> dict[str, list[str]]:
+    """Under which names Spark passes each column of this input on, all in lower case."""
+    own = next(name.lower() for name, child in plan.inputs if traits(child) is source)
+    passed: dict[str, list[str]] = {}
+    for name, origin in plan.origins:
+        if origin.input == own:
+            passed.setdefault(origin.column, []).append(name)
+    return passed
 
 
 def _window(plan: Window, inner: Traits) -> Traits:

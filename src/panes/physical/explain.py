@@ -51,8 +51,8 @@ def _info(plan: Plan) -> Info:
             }
         case Watermark(time=time, delay=delay):
             return {"mode": Mode.EVENT_TIME.value, "time": time, "delay": spelled(delay)}
-        case SparkQuery(sql=sql):
-            return {"sql": sql, "engine": "spark"}
+        case SparkQuery(sql=sql, keeps_state=keeps_state):
+            return {"sql": sql, "engine": "spark", **({"state": "bounded by the watermark"} if keeps_state else {})}
         case StatefulFunction(placement=placement, calls=calls):
             return {"calls": [_argument(one) for one in calls], **_placement(placement, [])}
         case Filter(predicates=predicates, changelog=changelog):

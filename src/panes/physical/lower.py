@@ -94,9 +94,10 @@ def _lower(plan: logical.Plan, lowering: Lowering) -> Lowered:
     match plan:
         case logical.DataSource():
             return _source(plan, lowering)
-        case logical.SparkQuery(sql=sql, inputs=inputs):
-            done = [(name, _lower(child, lowering)) for name, child in inputs]
-            query = SparkQuery(sql, tuple((name, one.plan) for name, one in done))
+        case logical.SparkQuery(sql=sql, template=template, inputs=inputs, keeps_state=keeps_state):
+            inner = replace(lowering, keeps_state=lowering.keeps_state or keeps_state)
+            done = [(name, _lower(child, inner)) for name, child in inputs]
+            query = SparkQuery(sql, template, tuple((name, one.plan) for name, one in done), keeps_state)
             return Lowered(query, late_done=any(one.late_done for _, one in done))
         case logical.StatefulFunction():
             return _stateful(plan, lowering)
@@ -125,15 +126,10 @@ def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
     """A source, with its clock where something above keeps state by it."""
     stream = plan.stream
     source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog)
-    has_clock = stream.streaming or stream.state_ttl is not None  # a batch forgets as a stream does
+    has_clock = stream.streaming or stream.state_ttl is not None  # in a batch, state expires as in a stream
     clocked = lowering.keeps_state and has_clock and not stream.changelog
-    if (
-        clocked
-        and stream.time is not None
-        and stream.delay is not None
-        and stream.time.lower() in (name.lower() for name in plan.columns)
-    ):
-        source = Watermark(source, stream.time, stream.delay)
+    if clocked and stream.time is not None and stream.time.lower() in (name.lower() for name in plan.columns):
+        source = Watermark(source, stream.time, stream.delay or 0)  # a batch need not say how late rows may be
     return Lowered(source, stream.changelog)
 
 

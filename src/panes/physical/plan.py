@@ -166,8 +166,15 @@ class Watermark:
 
 @dataclass(frozen=True)
 class SparkQuery:
+    """A query that Spark runs; `template` is its text with a placeholder for each input.
+
+    `keeps_state`: Spark keeps state for it, bounded by the watermarks below.
+    """
+
     sql: str
+    template: str
     inputs: tuple[tuple[str, Plan], ...]
+    keeps_state: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Any, TypeAlias, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
 from panes.functions import Functions
 from panes.kernels.changes import CHANGE
 from panes.physical import plan as physical
+from panes.spark.chain import streams_before_operators
 from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
 from panes.spark.over import over
@@ -19,6 +20,9 @@ from panes.spark.projection import HIDDEN
 from panes.spark.settle import PASS, settle
 from panes.spark.stateful import stateful
 from panes.spark.windows import window
+from panes.sql.template import placeholder
+
+SparkPart: TypeAlias = physical.DataSource | physical.SparkQuery | physical.Filter | physical.Project
 
 
 @dataclass(frozen=True)
@@ -39,22 +43,15 @@ class Builder:
                 return settle(self.build(input_))
             case physical.DataSink(input=input_):
                 return self.build(input_)
-            case physical.DataSource(stream=stream, columns=columns, changelog=True):
-                return self.sources[stream.lower()].select(*(quoted(name) for name in columns), CHANGE)
-            case physical.DataSource(stream=stream, columns=columns):
-                return self.sources[stream.lower()].select(*(quoted(name) for name in columns))
-            case physical.SparkQuery(sql=sql, inputs=inputs):
-                for name, child in inputs:
-                    self.build(child).createOrReplaceTempView(quoted(name))
-                return self.spark.sql(sql)
-            case physical.Filter(input=input_, predicates=predicates, changelog=False):
-                return self.build(input_).where(" AND ".join(f"({predicate})" for predicate in predicates))
-            case physical.Project(input=input_, fields=fields, changelog=False):
-                return self.build(input_).selectExpr(*(f"{one.sql} AS {quoted(one.name)}" for one in fields))
+            case physical.DataSource() | physical.SparkQuery():
+                return self._by_spark(plan, self.build)
+            case physical.Filter(changelog=False) | physical.Project(changelog=False):
+                return self._by_spark(plan, self.build)
+            case physical.Watermark(input=input_, time=time, delay=delay):  # for state that Spark keeps itself
+                rows = self.build(input_)
+                return rows.withWatermark(time, f"{delay // 1000} milliseconds") if rows.isStreaming else rows
             case physical.Window():
                 return window(plan, self.before(plan.input), self, feeds_another=False)
-            case physical.Watermark(input=input_):
-                return self.build(input_)
             case physical.StatefulFunction():
                 return stateful(plan, self.before(plan.input), self, feeds_another=False)
             case physical.OverWindow():
@@ -72,6 +69,27 @@ class Builder:
             case _:
                 assert_never(plan)
 
+    def _by_spark(self, plan: SparkPart, below: Callable[[physical.Plan], DataFrame]) -> DataFrame:
+        """What Spark does alone; `below` builds the inputs."""
+        match plan:
+            case physical.DataSource(stream=stream, columns=columns, changelog=changelog):
+                names = [*(quoted(name) for name in columns), *([CHANGE] if changelog else [])]
+                return self.source(stream).select(*names)
+            case physical.SparkQuery(sql=sql, inputs=()):
+                return self.spark.sql(sql)
+            case physical.SparkQuery(template=template, inputs=inputs):
+                frames: dict[str, Any] = {placeholder(name): below(child) for name, child in inputs}
+                return self.spark.sql(template, **frames)
+            case physical.Filter(input=input_, predicates=predicates):
+                return below(input_).where(" AND ".join(f"({predicate})" for predicate in predicates))
+            case physical.Project(input=input_, fields=fields):
+                return below(input_).selectExpr(*(f"{one.sql} AS {quoted(one.name)}" for one in fields))
+
+    def source(self, name: str) -> DataFrame:
+        """A stream's DataFrame, or a table that only Spark knows, as it is now."""
+        found = self.sources.get(name.lower())
+        return found if found is not None else self.spark.table(name)
+
     def before(self, plan: physical.Plan) -> DataFrame:
         """The rows below a stateful operator. A row that WHERE removes still moves the watermark: it is only marked."""
         match plan:
@@ -83,10 +101,11 @@ class Builder:
                 return _marked(stateful(plan, self.before(plan.input), self, feeds_another=True))
             case physical.DataSource(streaming=True):
                 return self._source(plan)
+            case physical.SparkQuery():
+                return self._through_spark(plan)
             case physical.Watermark(input=input_, time=time, delay=delay):
                 rows = self.before(input_)
-                zoned = type_of(quoted(time), rows) != "timestamp_ntz"
-                return rows.selectExpr("*", f"{shifted(quoted(time), delay, zoned)} AS {WATERMARK}")
+                return _timed(rows, time, delay) if rows.isStreaming else rows
             case physical.Filter(input=input_, predicates=predicates):
                 below = self.before(input_)
                 kept = [KEEP] if KEEP in below.columns else []
@@ -103,19 +122,66 @@ class Builder:
 
     def _source(self, plan: physical.DataSource) -> DataFrame:
         """A stream's rows, and beside them the end of the input and heartbeats."""
-        source = self.sources[plan.stream.lower()]
-        names = [*(quoted(name) for name in plan.columns), *([CHANGE] if plan.changelog else [])]
+        source = self.source(plan.stream)
         scripted = [name for name in (NOW, CONTROL) if name in source.columns]
+        names = [*(quoted(name) for name in plan.columns), *([CHANGE] if plan.changelog else [])]
+        return self._controlled(source.selectExpr(*names, *scripted), [plan.stream])
+
+    def _controlled(self, rows: DataFrame, streams: Iterable[str]) -> DataFrame:
+        """Rows, and beside them the end of the input and the heartbeats of these streams."""
         others = [self.control.selectExpr(f"true AS {CONTROL}")] if self.control is not None else []
-        every = self.heartbeats.get(plan.stream.lower())
-        if every is not None:
-            others.append(heartbeat(self.spark, every).selectExpr(f"CAST(NULL AS BOOLEAN) AS {CONTROL}"))
-        if not (scripted or others):
-            return source.select(*names)
-        rows = source.selectExpr(*names, *(scripted or [f"false AS {CONTROL}"]))
+        beats = [self.heartbeats[name.lower()] for name in streams if name.lower() in self.heartbeats]
+        if beats:
+            others.append(heartbeat(self.spark, min(beats)).selectExpr(f"CAST(NULL AS BOOLEAN) AS {CONTROL}"))
+        if others and CONTROL not in rows.columns:
+            rows = rows.selectExpr("*", f"false AS {CONTROL}")
         for other in others:
             rows = rows.unionByName(other, allowMissingColumns=True)
         return _marked(rows)
+
+    # ---- a part that Spark runs, below a stateful operator
+
+    def _through_spark(self, plan: physical.SparkQuery) -> DataFrame:
+        """The rows of Spark's part. Rows that only control something would not survive a join: they come in here."""
+        rows = self._clocked(plan)
+        return self._controlled(rows, streams_before_operators(plan)) if rows.isStreaming else rows
+
+    def _clocked(self, plan: physical.Plan) -> DataFrame:
+        """Rows below a part that Spark runs: their clock is attached at the source, where every row still is."""
+        match plan:
+            case physical.Watermark(input=input_, time=time, delay=delay):
+                rows = self._clocked(input_)
+                return _behind_barrier(_timed(rows, time, delay), time) if rows.isStreaming else rows
+            case physical.Window() | physical.OverWindow() | physical.StatefulFunction():
+                rows = self.before(plan)
+                kept = rows.where(KEEP) if KEEP in rows.columns else rows
+                return kept.drop(*HIDDEN)
+            case physical.DataSource() | physical.SparkQuery() | physical.Filter() | physical.Project():
+                return self._by_spark(plan, self._clocked)
+            case physical.DataSink():
+                raise AssertionError("a sink has no output")
+            case _:
+                assert_never(plan)
+
+
+def _timed(rows: DataFrame, time: str, delay: int) -> DataFrame:
+    """Rows with the time that moves the watermark."""
+    zoned = type_of(quoted(time), rows) != "timestamp_ntz"
+    return rows.selectExpr("*", f"{shifted(quoted(time), delay, zoned)} AS {WATERMARK}")
+
+
+def _behind_barrier(rows: DataFrame, time: str) -> DataFrame:
+    """Rows that have moved the watermark, whatever becomes of them above.
+
+    Spark pushes conditions, also those that joins, IN and EXISTS imply, below a watermark, and then the rows that they
+    remove no longer move it. It does not push them through a projection with an expression that it takes for
+    non-deterministic, and the time column, which something above reads, is made one: the number of a row's partition is
+    never negative.
+    """
+    clocked = rows.withWatermark(WATERMARK, "0 seconds")
+    unmoved = f"CASE WHEN spark_partition_id() >= 0 THEN {quoted(time)} END AS {quoted(time)}"
+    names = [name for name in rows.columns if name != WATERMARK]
+    return clocked.selectExpr(*(unmoved if name.lower() == time.lower() else quoted(name) for name in names))
 
 
 def _marked(rows: DataFrame) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
@@ -9,6 +10,7 @@ from pyspark.sql import DataFrame
 from panes.kernels.kernel import Kernel
 from panes.kernels.release import Release
 from panes.physical import plan as physical
+from panes.spark.expressions import epoch_micros, quoted, type_of
 from panes.spark.operator import Operator, run
 from panes.spark.pack import BATCH, CONTROL, PLACE, TIME
 from panes.spark.projection import Projection
@@ -41,7 +43,46 @@ def operate(
         passes_flush=feeds_another and CONTROL in projection.below.columns,
         behind=sessions_below(plan.input),
     )
-    return run(operator, projection.rows(by, shards, clocked=below > 0), builder.spark)
+    rows = projection.rows(by, shards, clocked=is_clocked(plan.input))
+    return run(operator, rows, builder.spark, last_watermark(plan, builder))
+
+
+def last_watermark(plan: Stateful, builder: Builder) -> int | None:
+    """Where a stream of a batch's rows would have its watermark in the end, in microseconds, if state expires by it."""
+    clocks = [] if plan.placement.state_ttl is None else list(watermarks(plan))
+    ends = [_last_time(clock, builder) for clock in clocks if plan.placement.mode == physical.Mode.BATCH]
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _last_time(clock: physical.Watermark, builder: Builder) -> int | None:
+    rows = builder.build(clock.input)
+    micros = epoch_micros(quoted(clock.time), type_of(quoted(clock.time), rows) != "timestamp_ntz")
+    last: int | None = rows.selectExpr(f"max({micros}) AS last").collect()[0]["last"]
+    return None if last is None else (last - clock.delay) // 1000 * 1000
+
+
+def is_clocked(plan: physical.Plan) -> bool:
+    """Whether the clock is attached below: by another operator, or at the source where Spark runs a part above it."""
+    if isinstance(plan, Stateful) or (isinstance(plan, physical.SparkQuery) and any(watermarks(plan))):
+        return True
+    return any(is_clocked(child) for child in physical.children(plan))
+
+
+def watermarks(plan: physical.Plan) -> Iterator[physical.Watermark]:
+    """The watermarks of a plan."""
+    if isinstance(plan, physical.Watermark):
+        yield plan
+    for child in physical.children(plan):
+        yield from watermarks(child)
+
+
+def streams_before_operators(plan: physical.Plan) -> Iterator[str]:
+    """The streams that are read without a stateful operator between: one below has heard their heartbeats already."""
+    if isinstance(plan, physical.DataSource):
+        yield plan.stream
+    if not isinstance(plan, Stateful):
+        for child in physical.children(plan):
+            yield from streams_before_operators(child)
 
 
 def operators_below(plan: physical.Plan) -> int:

@@ -36,9 +36,14 @@ def shifted(time: str, delay: int = 0, zoned: bool = True) -> str:
     Year 1 becomes 1970, and NULL moves nothing. A TIMESTAMP_NTZ (`zoned` is False) counts as it stands, whatever the
     session's time zone does to it: a cast to TIMESTAMP would jump with daylight saving.
     """
-    since = f"CAST(({time} - TIMESTAMP_NTZ'1970-01-01 00:00:00') AS INTERVAL SECOND)"
-    micros = f"unix_micros({time})" if zoned else f"CAST(CAST({since} AS DECIMAL(30, 6)) * 1000000 AS BIGINT)"
+    micros = epoch_micros(time, zoned)
     return f"coalesce(timestamp_micros({micros} + {62_135_596_800_000_000 - delay}), timestamp_micros(0))"
+
+
+def epoch_micros(time: str, zoned: bool = True) -> str:
+    """Microseconds since 1970; a TIMESTAMP_NTZ is counted as if it were UTC."""
+    since = f"CAST(({time} - TIMESTAMP_NTZ'1970-01-01 00:00:00') AS INTERVAL SECOND)"
+    return f"unix_micros({time})" if zoned else f"CAST(CAST({since} AS DECIMAL(30, 6)) * 1000000 AS BIGINT)"
 
 
 def not_executable(what: str) -> PanesError:

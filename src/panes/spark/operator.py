@@ -14,7 +14,7 @@ from panes.kernels.kernel import Clock, Kernel, State
 from panes.kernels.over_changes import OverChanges
 from panes.spark.blob import concat
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
-from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SHIFT_MS, SUMS, ShardProcessor, out_blob
+from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS, ShardProcessor, out_blob
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
 
@@ -33,8 +33,8 @@ class Operator:
     behind: int = 0  # microseconds by which its clock is behind the watermark
 
 
-def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
-    """The operator over pre-projected rows."""
+def run(operator: Operator, rows: DataFrame, spark: SparkSession, last_watermark: int | None) -> DataFrame:
+    """The operator over pre-projected rows; `last_watermark` is where a batch ends, if state expires by it."""
     shards = shard_ids(operator.shards)
     outputs = [*operator.outputs, *([(CONTROL, "boolean")] if operator.passes_flush else [])]
     nothing = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in outputs)).limit(0)
@@ -42,12 +42,10 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
     pack = Pack(operator.kernel, shards)
     if not rows.isStreaming:
-        final = last_watermark(rows) if WATERMARK in rows.columns else None
         done = (
-            rows.drop(WATERMARK)
-            .mapInArrow(pack, PACKED)
+            rows.mapInArrow(pack, PACKED)
             .groupBy("shard")
-            .applyInArrow(whole(operator.kernel, names, final), OUTPUT)
+            .applyInArrow(whole(operator.kernel, names, last_watermark), OUTPUT)
         )
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
@@ -61,12 +59,6 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession) -> DataFrame:
     times = [functions.min(OLDEST).alias(OLDEST), functions.max(CLOCK).alias(CLOCK)]
     observed = done.observe(operator.metrics, *sums, *times)
     return observed.mapInArrow(unpack, schema)
-
-
-def last_watermark(rows: DataFrame) -> int | None:
-    """Where a stream of these rows would have its watermark in the end, in microseconds."""
-    found = rows.selectExpr(f"max(unix_micros(CAST({WATERMARK} AS TIMESTAMP))) AS w").collect()[0]["w"]
-    return None if found is None else found // 1000 * 1000 - SHIFT_MS * 1000
 
 
 def whole(kernel: Kernel, outputs: tuple[str, ...], final: int | None) -> Callable[[pa.Table], pa.Table]:

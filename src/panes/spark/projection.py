@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
 
+from panes.errors import PanesError
 from panes.kernels.changes import CHANGE
 from panes.physical import plan as physical
 from panes.spark.expressions import known_type, quoted, shifted, type_of
@@ -91,10 +92,16 @@ class Projection:
         columns = [f"{text} AS {name}" for name, text in sql.items()]
         columns += [f"{self.time} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
         columns += [name for name in (KEEP, CONTROL) if name in self.below.columns]
-        if not clocked and (self.below.isStreaming or self.placement.state_ttl is not None):
-            clocked_by = f"{shifted(self.now)} AS {WATERMARK}"
-            columns.append(WATERMARK if WATERMARK in self.below.columns else clocked_by)
+        columns += [self._clock()] if self.below.isStreaming and not clocked else []
         return self.below.selectExpr(*columns)
+
+    def _clock(self) -> str:
+        """What moves the watermark: the stream's time, or in arrival mode the micro-batch's."""
+        if WATERMARK in self.below.columns:
+            return WATERMARK
+        if self.placement.mode == physical.Mode.EVENT_TIME:
+            raise PanesError("watermark-required", f"the watermark of {self.placement.time} is lost on the way")
+        return f"{shifted(self.now)} AS {WATERMARK}"
 
     @property
     def now(self) -> str:

@@ -37,6 +37,7 @@ from panes.sql.statements import (
     Statement,
     SubQuery,
 )
+from panes.sql.template import table_reference, template_of
 from panes.sql.text import text_of
 from panes.sql.tokens import SPARK, Token, TokenType, check_brackets, closing, span_of, split, tokenize
 from panes.sql.windows import BOUNDS, is_window
@@ -276,33 +277,23 @@ def _spark_query(tokens: tuple[Token, ...], ctes: tuple[Cte, ...], context: Cont
         raise PanesError("parse-error", "this is not a query", span_of(tokens))
     inner = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     tables: dict[str, NamedRelation] = {}
+    places: dict[tuple[int, int], str] = {}
     for table in tree.find_all(exp.Table):
         if not table.name or isinstance(table.this, exp.Func) or table.name.lower() in inner:
             continue
         name = ".".join(part.name for part in table.parts)
-        position = table.this.meta.get("start")
-        at = tokens[position].span if isinstance(position, int) else span_of(tokens)
-        tables.setdefault(name.lower(), NamedRelation(name, None, at))
-    outputs = None if isinstance(tree, exp.Values) or tree.is_star else tuple(tree.named_selects)
+        positions = [part.meta["start"] for part in table.parts]
+        tables.setdefault(name.lower(), NamedRelation(name, None, tokens[positions[-1]].span))
+        places[min(positions), max(positions)] = table_reference(name, table.alias or table.name, bool(table.alias))
     return SparkStmt(
         text_of(tokens),
+        template_of(tokens, places),
         tuple(tables.values()),
-        outputs,
-        _computed(tree),
         ctes,
+        tree,
+        tokens,
         query_clauses(tokens),
         span_of(tokens),
-    )
-
-
-def _computed(tree: exp.Query | exp.Values) -> frozenset[str]:
-    """The outputs that are more than a column: of a query that groups or unites, all."""
-    if not isinstance(tree, exp.Select):
-        return frozenset(name.lower() for name in tree.named_selects) if isinstance(tree, exp.Query) else frozenset()
-    grouped = any(tree.args.get(clause) is not None for clause in ("group", "distinct"))
-    outputs = [(one.alias_or_name.lower(), one.unalias()) for one in tree.selects]
-    return frozenset(
-        name for name, expr in outputs if grouped or not isinstance(expr, exp.Column) or expr.name.lower() != name
     )
 
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from sqlglot import exp
+
 from panes.source import Span
 from panes.sql.calls import Call
 from panes.sql.expr import Expr
 from panes.sql.over import Over
+from panes.sql.tokens import Token
 from panes.sql.windows import WindowKind
 
 
@@ -93,13 +96,18 @@ class SelectStmt:
 
 @dataclass(frozen=True)
 class SparkStmt:
-    """A query without a Panes construct that has clauses only Spark knows: joins, unions, GROUP BY without a window."""
+    """A query without a Panes construct that has clauses only Spark knows: joins, unions, GROUP BY without a window.
+
+    `template` is the text with a placeholder in braces for each table, since tables are handed to Spark as DataFrames:
+    no view of the user's is replaced, and none is left behind. The positions in `tree` are indices into `tokens`.
+    """
 
     sql: str
+    template: str
     tables: tuple[NamedRelation, ...]
-    outputs: tuple[str, ...] | None
-    computed: frozenset[str] = frozenset()  # outputs, lower case, that are not columns of its tables as they are
     ctes: tuple[Cte, ...] = ()
+    tree: exp.Expr = field(default_factory=exp.Select, compare=False, repr=False)
+    tokens: tuple[Token, ...] = field(default=(), compare=False, repr=False)
     clauses: tuple[tuple[str, Span], ...] = field(default=(), compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 

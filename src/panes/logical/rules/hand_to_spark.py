@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from panes.catalog import Column
 from panes.logical.plan import DataSink, DataSource, Filter, Plan, Project, SparkQuery, has_panes_construct
 from panes.logical.traits import traits
+from panes.sql.template import escaped, quoted, table_reference
 
 
 def hand_to_spark(plan: Plan) -> Plan:
@@ -20,20 +21,32 @@ def hand_to_spark(plan: Plan) -> Plan:
             known = traits(query)
             if known.changelog:
                 return plan
-            inputs: dict[str, Plan] = {}
-            sql = _sql(query, inputs)
+            text = _text(query)
             columns = tuple(Column(one.name, one.type) for one in known.columns or ())
-            return replace(plan, input=SparkQuery(sql, tuple(inputs.items()), columns))
+            return replace(
+                plan, input=SparkQuery(text.sql, text.template, text.inputs, columns, keeps_state=text.keeps_state)
+            )
         case _:
             return plan
 
 
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+@dataclass(frozen=True)
+class Text:
+    """A query as text, and what it reads; see SparkQuery."""
+
+    sql: str
+    template: str
+    inputs: tuple[tuple[str, Plan], ...]
+    keeps_state: bool = False
+
+    def inside(self, before: str, after: str) -> Text:
+        """This text between two others."""
+        return replace(
+            self, sql=f"{before}{self.sql}{after}", template=f"{escaped(before)}{self.template}{escaped(after)}"
+        )
 
 
-def _sql(plan: Plan, inputs: dict[str, Plan]) -> str:
-    """The query as text; each leaf is read under a name of its own."""
+def _text(plan: Plan) -> Text:
     match plan:
         case Project(input=Filter(input=source, predicates=predicates), fields=fields):
             where = " AND ".join(f"({predicate.sql})" for predicate in predicates)
@@ -43,23 +56,22 @@ def _sql(plan: Plan, inputs: dict[str, Plan]) -> str:
             where = " AND ".join(f"({predicate.sql})" for predicate in predicates)
             fields = ()
         case _:
-            return f"SELECT * FROM {_leaf(plan, inputs)}"
+            return _leaf(plan).inside("SELECT * FROM ", "")
     listed = ", ".join(
         field.expr.sql if field.expr.column == field.name else f"{field.expr.sql} AS {quoted(field.name)}"
         for field in fields
         if not field.hidden
     )
-    relation = _leaf(source, inputs) if isinstance(source, DataSource | SparkQuery) else f"({_sql(source, inputs)})"
-    return f"SELECT {listed or '*'} FROM {relation}" + (f" WHERE {where}" if where else "")
+    relation = _leaf(source) if isinstance(source, DataSource | SparkQuery) else _text(source).inside("(", ")")
+    return relation.inside(f"SELECT {listed or '*'} FROM ", f" WHERE {where}" if where else "")
 
 
-def _leaf(plan: Plan, inputs: dict[str, Plan]) -> str:
+def _leaf(plan: Plan) -> Text:
     match plan:
         case DataSource(stream=stream):
-            inputs[stream.name] = plan
-            return quoted(stream.name)
-        case SparkQuery(sql=sql, inputs=inner):
-            inputs.update(inner)
-            return f"({sql})"
+            name = stream.name
+            return Text(quoted(name), table_reference(name, name, aliased=False), ((name, plan),))
+        case SparkQuery(sql=sql, template=template, inputs=inputs, keeps_state=keeps_state):
+            return Text(f"({sql})", f"({template})", inputs, keeps_state)
         case _:
             raise AssertionError(f"{type(plan).__name__} is not a leaf")
