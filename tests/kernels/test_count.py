@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panes.kernels.count import CountWindows
+from panes.kernels.kernel import Clock, State
 from panes.kernels.release import Release
 
 from .harness import (
@@ -32,6 +33,7 @@ from .harness import (
     aggregated,
     batches,
     cut,
+    packed,
     punctual,
     run,
     script,
@@ -146,6 +148,25 @@ def test_with_every_the_last_rows_come_again():
     ]
     values = sorted(values for *_, values in run(kernel(3, 2, ()), ticks).rows)
     assert values == [(2, 3, 4), (4, 5, 6), (5, 6, 7)]
+
+
+def open_windows(rows: int, count: int, every: int | None) -> int:
+    """Windows in which some of a partition's first rows are, and others still to come."""
+    ends = range(every or count, rows + count, every or count)
+    return sum(end >= count and end - count < rows < end for end in ends)
+
+
+@settings(max_examples=60)
+@given(batches(), COUNTS, EVERY, st.booleans())
+def test_open_windows_have_rows_and_have_not_closed(batches, count, every, partitioned):
+    counting, state = kernel(count, every, (KEY,) if partitioned else (), waits=False), State()
+    seen: Counter[str | None] = Counter()
+    for tick in script(batches, 0):
+        step = counting.step(state, packed(counting, tick.rows or []), Clock(tick.watermark, tick.flush))
+        state = step.state
+        seen.update(one.row.key if partitioned else None for one in tick.rows or [])
+        expected = sum(open_windows(rows, count, every) for rows in seen.values())
+        assert step.counters["open_windows"] == (0 if tick.flush else expected)
 
 
 def lives(rows: list[Arrived], ttl: int) -> Iterator[list[Arrived]]:

@@ -30,6 +30,13 @@ def decided(sql: str, known=None) -> list[tuple[str, str, str]]:
         ("SELECT count(*) FROM {} GROUP BY sessionwindow('ss', 1), k", "k", "accumulators"),
         ("SELECT * FROM {} GROUP BY sessionwindow('ss', 1), k", "k", "rows"),
         ("SELECT a FROM {} GROUP BY tumblingwindow('ss', 1)", "", "rows"),
+        # Some accumulators are the values that came.
+        ("SELECT count(*), collect_list(a) FROM {} GROUP BY tumblingwindow('ss', 1), k", "k", "rows"),
+        ("SELECT collect_set(a) FROM {} GROUP BY sessionwindow('ss', 1), k", "k", "rows"),
+        ("SELECT median(a) FROM {} GROUP BY hoppingwindow('ss', 2, 1), k", "k", "rows"),
+        ("SELECT percentile(a, 0.9) FROM {} GROUP BY countwindow(2) OVER (PARTITION BY k)", "k", "rows"),
+        ("SELECT sum(DISTINCT a) FROM {} GROUP BY statewindow(ok, ok) OVER (PARTITION BY k)", "k", "rows"),
+        ("SELECT approx_count_distinct(a) FROM {} GROUP BY tumblingwindow('ss', 1), k", "k", "accumulators"),
         # Count, state and sliding windows are kept per PARTITION BY; keys are grouped inside them.
         ("SELECT count(*) FROM {} GROUP BY countwindow(2), b", "", "accumulators"),
         ("SELECT count(*) FROM {} GROUP BY countwindow(2, 1), b", "", "rows"),

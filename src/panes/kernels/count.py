@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -76,7 +77,7 @@ class CountWindows:
             "late_rows": late,
             "rows_out": result.num_rows if result is not None else 0,
             "groups": kept.num_rows if kept is not None else 0,
-            "open_windows": seen.num_rows if seen is not None else 0,
+            "open_windows": self._open_windows(seen) if seen is not None else 0,
             "buffered_rows": sum(chunk.rows for chunk in still_waiting),
             "expired_rows": expired or 0,
         }
@@ -174,6 +175,12 @@ class CountWindows:
         names = ", ".join([*(quoted(name) for name in self._lives), f"{stop} AS {STOP}"])
         where = f"{SEEN} % {step} <> 0 OR {SEEN} < {self.count}"
         return query(f"SELECT {names} FROM parts WHERE {where}", parts=seen)
+
+    def _open_windows(self, seen: pa.Table) -> int:
+        """How many windows have rows and have not closed: they end less than n rows after the last one."""
+        step, rows = self.every or self.count, seen[SEEN].to_numpy()
+        ended = np.maximum(rows, self.count - 1)
+        return int(((rows + self.count - 1) // step - ended // step).sum())
 
     def _windows(self, kept: pa.Table, stops: pa.Table) -> list[pa.Table]:
         """The windows that end at `stops`, evaluated."""

@@ -236,6 +236,7 @@ def _window(
         emit = EmitMode.IMMEDIATELY if lowering.emit.immediately else EmitMode.ON_RELEASE
         partition_by = own_partitions
     keeps_rows = raw or isinstance(kind, Sliding) or (isinstance(kind, Count) and kind.every is not None)
+    keeps_rows |= any(holds_rows(one.call, lowering.functions) for one in aggregates)
     state = State.ROWS if keeps_rows else State.ACCUMULATORS
     placement = _placement(partition_by, inner, emit, state, below, lowering)
     operator = Window(
