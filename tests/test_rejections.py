@@ -128,6 +128,7 @@ STATEFUL = [
     ("SELECT lag() FROM t", "function-arguments", "lag()"),
     ("SELECT lag(a, -1) FROM t", "function-arguments", "-1"),
     ("SELECT lag(a, 1.5) FROM t", "function-arguments", "1.5"),
+    ("SELECT lag(a, 99999999999999999999) FROM t", "function-arguments", "99999999999999999999"),
     ("SELECT changed_col(flag, a) FROM t", "function-arguments", "flag"),
     ("SELECT acc_sum(a, b) FROM t", "function-arguments", "b"),
     ("SELECT lag(a) FILTER (WHERE a) FROM t", "not-boolean", "a"),
@@ -273,6 +274,8 @@ WITHOUT_HINT = [
     ("SELECT rank() OVER (PARTITION BY k) FROM t", "over-arguments", "OVER (PARTITION BY k)"),
     ("SELECT rank() OVER (ORDER BY ts ROWS 1 PRECEDING) FROM t", "over-arguments", "ROWS 1 PRECEDING"),
     ("SELECT sum(a) OVER (ORDER BY ts ROWS 1 FOLLOWING) FROM t", "over-arguments", "ROWS 1 FOLLOWING"),
+    ("SELECT sum(a) OVER (ORDER BY ts ROWS 2147483648 PRECEDING) FROM t", "over-arguments", "2147483648"),
+    ("SELECT lag(a, 2147483648) OVER (ORDER BY ts) FROM t", "function-arguments", "2147483648"),
     ("WITH x AS (SELECT a FROM t), x AS (SELECT b FROM t) SELECT * FROM x", "duplicate-name", "x"),
     ("SELECT a FROM loop", "stream-options", "loop"),
 ]

@@ -17,7 +17,8 @@ from panes.kernels.kernel import Clock, Kernel, State, Step
 from panes.spark.blob import from_bytes, to_bytes
 
 TIME, KEY, TIE, VALUE, BATCH, PLACE = "ts", "k", "tie", "v", "batch", "place"
-ORDER = (TIME, TIE, BATCH, PLACE)
+HAS_TIE = "has tie"  # false for NULL, so that it comes first
+ORDER = (TIME, HAS_TIE, TIE, BATCH, PLACE)
 MS = 1000
 NEVER = 10**15
 
@@ -37,7 +38,8 @@ Batch = Sequence[Sequence[Row]]  # a micro-batch: the rows of each source partit
 
 @dataclass(frozen=True)
 class Arrived:
-    """A row where it arrived; `order` is its place in the stream: time, key, micro-batch, partition, position."""
+    """A row where it arrived; `order` is its place in the stream: time, key (NULL first), micro-batch, partition,
+    position."""
 
     row: Row
     batch: int
@@ -46,7 +48,7 @@ class Arrived:
     @property
     def order(self) -> tuple[Any, ...]:
         tie = self.row.tie
-        return self.row.time, (tie is None, tie or 0), self.batch, self.place
+        return self.row.time, (tie is not None, tie or 0), self.batch, self.place
 
 
 def arrivals(batch: Batch, number: int) -> list[Arrived]:
@@ -159,6 +161,7 @@ def table(rows: Sequence[Arrived]) -> pa.Table:
         {
             TIME: pa.array([one.row.time for one in rows], pa.timestamp("us", "UTC")),
             KEY: pa.array([one.row.key for one in rows], pa.string()),
+            HAS_TIE: pa.array([one.row.tie is not None for one in rows]),
             TIE: pa.array([one.row.tie for one in rows], pa.int32()),
             VALUE: pa.array([one.row.value for one in rows], pa.int64()),
             BATCH: pa.array([one.batch for one in rows], pa.int64()),

@@ -22,6 +22,7 @@ from .harness import (
     BATCH,
     CUTS,
     DELAYS,
+    HAS_TIE,
     IDLE,
     KEY,
     MS,
@@ -84,7 +85,7 @@ def kept(value: int | None) -> bool | None:
 def plain_row(one: Arrived, moves: Sequence[Move]) -> dict[str, Any]:
     row = one.row
     found = {TIME: row.time, KEY: row.key, TIE: row.tie, VALUE: row.value, BATCH: one.batch, PLACE: one.place}
-    found |= {X: row.value, Y: row.tie, KEEP: kept(row.value), DEFAULT: row.time // HALF}
+    found |= {HAS_TIE: row.tie is not None, X: row.value, Y: row.tie, KEEP: kept(row.value), DEFAULT: row.time // HALF}
     return found | {move.column: move.of(row.time) for move in moves}
 
 
@@ -163,9 +164,9 @@ def definition(
     rows: Sequence[Arrived], calls: Sequence[OverCall], moves: Sequence[Move], order: Sequence[OrderKey],
     partition: Sequence[str], ttl: int | None,
 ) -> dict[Any, list[dict[str, Any]]]:  # fmt: skip
-    """The output of each partition, in its order."""
+    """The output of each partition, in its order; ties are broken by key (NULL first), time, arrival."""
     parts: dict[Any, list[dict[str, Any]]] = {}
-    for one in sorted(rows, key=lambda one: one.order):
+    for one in sorted(rows, key=lambda one: (one.order[1], one.row.time, one.batch, one.place)):
         row = plain_row(one, moves)
         parts.setdefault(tuple(row[name] for name in partition), []).append(row)
     out = {}
@@ -188,7 +189,7 @@ def in_time(ticks: Sequence[Tick]) -> list[Arrived]:
     return [one for one, mark in marks if mark is None or one.row.time >= mark]
 
 
-NAMES = (TIME, KEY, TIE, VALUE, BATCH, PLACE, X, Y, KEEP, DEFAULT)
+NAMES = (TIME, KEY, HAS_TIE, TIE, VALUE, BATCH, PLACE, X, Y, KEEP, DEFAULT)
 
 
 def came_out(
@@ -312,7 +313,7 @@ def test_a_partition_of_a_window_is_computed_when_it_is_complete(
         rank = OverCall(top[0], (), f"out 9 {top[0]}")
         calls = (rank,) if alone else (*calls, rank)
     top_n = (f"out 9 {top[0]}", top[1]) if top is not None else None
-    release = Release(WINDOW, (TIME, TIE, BATCH, PLACE), True, True)
+    release = Release(WINDOW, (HAS_TIE, TIE, TIME, BATCH, PLACE), True, True)
     over = OverOnComplete((WINDOW, KEY), tuple(order), calls, release, top_n)
     ticks = script(batches, delay, idle)
     done = run(Windowed(Prepared(over, ())), ticks, restarts)

@@ -38,7 +38,21 @@ WORDS = [
     ("SELECT lag(a) FROM files", "StatefulFunction", "mode=batch order=[ts, k, arrival]"),
     ("SELECT lag(a) FROM rows", "StatefulFunction", "mode=batch order=arrival"),
     ("SELECT lag(a) FROM t EMIT IMMEDIATELY", "StatefulFunction", "mode=event_time order=arrival emits=immediately"),
-    ("SELECT rank() OVER (ORDER BY a) FROM changes", "OverWindow", "mode=arrival order=[b, arrival] emits=changes"),
+    (
+        "SELECT rank() OVER (ORDER BY a) FROM changes",
+        "OverWindow",
+        "mode=arrival order=[a, k] sequence=b emits=changes",
+    ),
+    ("SELECT rank() OVER (ORDER BY ts) FROM t", "OverWindow", "order=[ts, k, arrival]"),
+    ("SELECT rank() OVER (ORDER BY ts, a DESC) FROM t", "OverWindow", "order=[ts, a DESC, k, arrival]"),
+    ("SELECT rank() OVER (ORDER BY a, K) FROM t EMIT CHANGES", "OverWindow", "order=[a, K, ts, arrival]"),
+    ("SELECT rank() OVER (ORDER BY a) FROM arrivals EMIT CHANGES", "OverWindow", "order=[a, arrival]"),
+    ("SELECT rank() OVER (ORDER BY v) FROM files", "OverWindow", "order=[v, k, ts, arrival]"),
+    (
+        "SELECT rank() OVER (PARTITION BY window_end() ORDER BY count(*)) FROM t GROUP BY tumblingwindow('ss', 1), k",
+        "OverWindow",
+        "order=[col_2, k, col_1 - 1 µs, arrival]",
+    ),
     (
         "SELECT lag(c) FROM (SELECT k, window_end() AS e, count(*) AS c FROM t GROUP BY tumblingwindow('ss', 1), k)",
         "StatefulFunction",

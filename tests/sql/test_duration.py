@@ -30,7 +30,21 @@ def test_microseconds(text, length):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "10", "seconds", "-1 second", "1.5 seconds", "1 month", "2 years", "10 parsecs", "1 day,", "x"]
+    "text",
+    [
+        "",
+        "  ",
+        "10",
+        "seconds",
+        "-1 second",
+        "1.5 seconds",
+        "1 month",
+        "2 years",
+        "10 parsecs",
+        "1 day,",
+        "x",
+        "4000000 days",
+    ],
 )
 def test_refused(text):
     with pytest.raises(ValueError, match=r"."):
@@ -55,7 +69,7 @@ def test_spelled(length, text):
 SHORT = {"d": "days", "h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds", "µs": "microseconds"}
 
 
-@given(st.integers(0, 10**6), st.sampled_from(sorted(MICROSECONDS)))
+@given(st.integers(0, 10**5), st.sampled_from(sorted(MICROSECONDS)))
 def test_spelling_keeps_the_length(count, unit):
     length = count * MICROSECONDS[unit]
     number, short = spelled(length).split()

@@ -175,7 +175,7 @@ class Recent:
         times = self._times(rows, self.time)
         mask = times >= needed
         if self._looks_back():
-            before = np.flatnonzero(~mask & (times + (ALWAYS - needed if self.ttl is None else self.ttl) >= needed))
+            before = np.flatnonzero(~mask if self.ttl is None else ~mask & (times >= needed - self.ttl))
             part = codes(rows, self.partition)[before]
             mask[before[len(before) - 1 - np.unique(part[::-1], return_index=True)[1]]] = True
         return rows.filter(pa.array(mask))

@@ -75,14 +75,11 @@ def _info(plan: Plan) -> Info:
 
 def _placement(placement: Placement, waits: list[str]) -> Info:
     info: Info = {"partition_by": list(placement.partition_by), "mode": placement.mode.value}
-    if placement.sequence is not None:
-        info["order"] = [placement.sequence, "arrival"]
-    elif placement.mode == Mode.ARRIVAL or placement.emit == EmitMode.IMMEDIATELY or placement.time is None:
+    if placement.mode == Mode.ARRIVAL or placement.emit == EmitMode.IMMEDIATELY or placement.time is None:
         info["order"] = "arrival"
         info |= {"time": f"{placement.time} - 1 µs"} if placement.time_shift else {}
     else:
-        shifted = f"{placement.time} - 1 µs" if placement.time_shift else placement.time
-        info["order"] = [shifted, *placement.key, "arrival"]
+        info["order"] = [_time(placement), *placement.key, "arrival"]
     info |= {"emits": placement.emit.value, "state": placement.state.value}
     if placement.state_ttl is not None:
         info["state_ttl"] = spelled(placement.state_ttl)
@@ -94,6 +91,10 @@ def _placement(placement: Placement, waits: list[str]) -> Info:
     if placement.late:
         info["late"] = "dropped"
     return info
+
+
+def _time(placement: Placement) -> str:
+    return f"{placement.time} - 1 µs" if placement.time_shift else f"{placement.time}"
 
 
 def _window(plan: Window) -> Info:
@@ -139,7 +140,25 @@ def _over(plan: OverWindow) -> Info:
     info: Info = {"order_by": orders, "calls": [_over_call(one) for one in plan.calls]}
     if plan.top_n is not None:
         info["top_n"] = f"{plan.top_n[0]} <= {plan.top_n[1]}"
-    return info | _placement(plan.placement, _waits(plan))
+    placement = plan.placement
+    info |= _placement(placement, _waits(plan)) | {"order": [*orders, *_ties(plan)]}
+    return info | ({"sequence": placement.sequence} if placement.sequence is not None else {})
+
+
+def _ties(plan: OverWindow) -> list[str]:
+    """What orders rows that ORDER BY leaves equal; what it names itself is left out."""
+    placement = plan.placement
+    named = {one.sql.lower() for one in plan.order_by}
+    ties = [name for name in placement.key if name.lower() not in named]
+    if plan.reads_changes and _has_changelog(plan):
+        return ties  # the key is unique
+    if placement.time is not None and placement.time.lower() not in named:
+        ties.append(_time(placement))
+    return [*ties, "arrival"]
+
+
+def _has_changelog(plan: Plan) -> bool:
+    return (isinstance(plan, DataSource) and plan.changelog) or any(_has_changelog(child) for child in children(plan))
 
 
 def _waits(plan: OverWindow) -> list[str]:

@@ -100,6 +100,11 @@ def sessions_below(plan: physical.Plan) -> int:
     return own + sum(sessions_below(child) for child in physical.children(plan))
 
 
+def ties(placement: physical.Placement, tie_break: tuple[str, ...]) -> tuple[str, ...]:
+    """What orders rows that ORDER BY leaves equal, in every mode: key, time, arrival."""
+    return (*tie_break, *([TIME] if placement.time is not None else []), BATCH, PLACE)
+
+
 def stream_order(placement: physical.Placement, tie_break: tuple[str, ...]) -> tuple[str, ...]:
     """The stream's order: time, key, arrival; without a time, and where nothing waits, only arrival."""
     arrival = placement.time is None or placement.mode == physical.Mode.ARRIVAL

@@ -17,9 +17,9 @@ from panes.kernels.over_values import Bound, Edge, Frame, OrderKey, OverCall
 from panes.kernels.release import Release
 from panes.physical import plan as physical
 from panes.spark.aggregates import accumulated, prepared
-from panes.spark.chain import operate, operators_below, release, stream_order
+from panes.spark.chain import operate, operators_below, release, ties
 from panes.spark.expressions import known_type, quoted, type_of
-from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE
+from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ def _kernel(
     names = {call.argument.output: one.call.output for call, one in zip(plan.calls, calls, strict=True)}
     top_n = (names[plan.top_n[0]], plan.top_n[1]) if plan.top_n is not None else None
     own_calls = tuple(one.call for one in calls)
-    tie_break = projection.order(placement.key)
     batch = placement.mode == physical.Mode.BATCH
     if plan.reads_changes or (placement.emit == physical.EmitMode.CHANGES and not batch):
         return _changes(plan, projection, partition, order_by, own_calls, values, top_n)
-    order = stream_order(placement, tie_break)
+    tie_break = projection.order(placement.key)
+    order = ties(placement, tie_break)
     if plan.closes_with_window and not batch:
         assert placement.time is not None
         closes = Release(projection.sort_key(quoted(placement.time)), order, True, late=False)
@@ -122,16 +122,16 @@ def _changes(
     top_n: tuple[str, int] | None,
 ) -> OverChanges:
     placement = plan.placement
-    tie_break = projection.order(placement.key)
+    own_key = projection.identity(placement.key)
     identity = _identity(plan, projection)
-    key = identity or tie_break
+    time = (TIME,) if identity and placement.time is not None else ()
     sequence = projection.column(quoted(placement.sequence)) if placement.sequence is not None else None
     chained = operators_below(plan.input) > 0  # a row that changed its partition goes and comes in one micro-batch
     return OverChanges(
         partition,
         order_by,
-        key,
-        tie_break=tuple(dict.fromkeys((*tie_break, *key))),
+        identity or own_key,
+        tie_break=tuple(dict.fromkeys((*own_key, *time, *identity))),
         calls=calls,
         values=tuple(dict.fromkeys((*values, *identity))),
         change_type=projection.column(CHANGE) if plan.reads_changes else None,

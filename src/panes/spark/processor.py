@@ -25,7 +25,7 @@ from panes.spark.blob import concat, from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache
 from panes.spark.worker import be_quiet, settle_in
 
-FORMAT = 5
+FORMAT = 6
 DIRECTORY = "directory"  # the key of the directory among the chunks
 SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 1 is 1970
 

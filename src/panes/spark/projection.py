@@ -65,9 +65,17 @@ class Projection:
         is_time = time is not None and not self.placement.time_shift and self._plain(sql) == self._plain(quoted(time))
         return TIME if is_time else self.column(f"({sql})")
 
-    def order(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The columns of the stream's key, which break ties of time."""
+    def identity(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The columns of the stream's key."""
         return tuple(self.column(quoted(name)) for name in names)
+
+    def order(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The columns by which the stream's key breaks ties.
+
+        Before each is a column that is false for NULL: so NULLs come first, wherever Arrow and DuckDB would put them.
+        """
+        columns = ((f"({quoted(name)} IS NOT NULL)", quoted(name)) for name in names)
+        return tuple(self.column(sql) for pair in columns for sql in pair)
 
     def condition(self, sql: str | None) -> str | None:
         return None if sql is None else self.column(f"({sql})")

@@ -8,6 +8,7 @@ from panes.errors import PanesError
 from panes.functions.signature import Signature, Takes
 from panes.sql.calls import Call
 from panes.sql.expr import Expr
+from panes.sql.over import MOST_ROWS
 
 
 def check_arguments(call: Call, signature: Signature, code: str = "function-arguments") -> None:
@@ -20,6 +21,8 @@ def check_arguments(call: Call, signature: Signature, code: str = "function-argu
         param = signature.param(index)
         if not _fits(arg, param.takes):
             raise PanesError(code, f"{param.name} of {call.name} must be {param.takes.value}", arg.span, usage)
+        if param.takes in (Takes.COUNT, Takes.POSITIVE) and (arg.unsigned or 0) > MOST_ROWS:
+            raise PanesError(code, f"{param.name} of {call.name} must be at most {MOST_ROWS}", arg.span, usage)
 
 
 def _number(signature: Signature) -> str:

@@ -15,6 +15,8 @@ MICROSECONDS = {
     "week": 604_800_000_000,
 }
 
+LONGEST = 10_000 * 366 * MICROSECONDS["day"]  # beyond the years that Spark's times have; 64 bits hold sums of them
+
 
 class TimeUnit(Enum):
     """The unit of a window's lengths; a day is 86,400 s from 1970-01-01 UTC."""
@@ -34,7 +36,7 @@ _PART = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def microseconds(text: str) -> int:
-    """The length of `1 minute 30 seconds`; ValueError for anything else, months and years included.
+    """The length of `1 minute 30 seconds`; ValueError for anything else, months, years and ages included.
 
     >>> microseconds("1 minute 30 seconds")
     90000000
@@ -54,6 +56,8 @@ def microseconds(text: str) -> int:
         position = part.end()
     if position == 0:
         raise ValueError("an empty length of time")
+    if total > LONGEST:
+        raise ValueError(f"{text!r} is beyond 10,000 years")
     return total
 
 

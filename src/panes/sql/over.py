@@ -11,6 +11,8 @@ from panes.source import Span
 from panes.sql.expr import Expr
 from panes.sql.tokens import Token, TokenType, closing, span_of, split, top_level
 
+MOST_ROWS = 2**31 - 1  # Spark's INT
+
 
 @dataclass(frozen=True)
 class OrderKey:
@@ -242,6 +244,8 @@ def _bound(tokens: Sequence[Token], span: Span, unit: FrameUnit) -> Bound:
                     offset.span,
                     "Write an unsigned integer, or RANGE for a distance in values or time.",
                 )
+            if unit == FrameUnit.ROWS and (offset.unsigned or 0) > MOST_ROWS:
+                raise PanesError("over-arguments", f"a ROWS frame reaches at most {MOST_ROWS} rows", offset.span)
             if unit == FrameUnit.RANGE and offset.columns:
                 raise PanesError("over-arguments", "the offset of a RANGE frame is a constant", offset.span)
             return Bound(BoundKind[direction], offset)

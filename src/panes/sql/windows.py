@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from panes.errors import PanesError, suggestion
 from panes.sql.calls import Call
-from panes.sql.duration import TimeUnit
+from panes.sql.duration import LONGEST, TimeUnit
 from panes.sql.expr import Expr
 from panes.sql.over import Over
 
@@ -151,10 +151,6 @@ def _unit(call: Call, index: int) -> TimeUnit:
         raise PanesError("unknown-time-unit", f"{text!r} is not a unit of time", arg.span, hint) from None
 
 
-# A year is 3e16 µs, and 64 bits hold 9e18: lengths beyond this make no time that Spark can hold.
-LONGEST = 10_000 * 366 * 86_400_000_000
-
-
 def _number(call: Call, index: int, name: str, least: int = 1) -> int:
     arg = call.args[index]
     value = arg.unsigned
@@ -166,7 +162,8 @@ def _number(call: Call, index: int, name: str, least: int = 1) -> int:
     unit = call.args[0].string if call.name != "countwindow" else None
     scale = next((one.microseconds for one in TimeUnit if one.value == unit), 1)
     if value * scale > LONGEST:
-        raise PanesError("window-arguments", f"{name} of {call.name} is beyond 10,000 years", arg.span, _usage(call))
+        beyond = "beyond 10,000 years" if unit is not None else f"more than {LONGEST} rows"
+        raise PanesError("window-arguments", f"{name} of {call.name} is {beyond}", arg.span, _usage(call))
     return value
 
 
