@@ -57,7 +57,8 @@ SCALARS = (
     "extract(HOUR FROM ts)", "substr({x}, 1, 2)", "CAST({x} AS STRING)", "CAST({x} AS DECIMAL(10, 2))",
     "try_cast({x} AS INT)", "{x}::double", "rand()", "current_date()", "if({c}, {x}, {x})", "nvl({x}, {x})",
     "greatest({x}, {x})", "substring({x} FROM 2)", "trim(BOTH 'x' FROM {x})", "position('a' IN {x})",
-    "aggregate(tags, 0, (s, t) -> s + 1)", "transform(tags, a -> A || {x})", "exists(tags, t -> {x} IS NULL)", "typeof({x})", "my.func({x})", "udf({x})",
+    "aggregate(tags, 0, (s, t) -> s + 1)", "transform(tags, a -> A || {x})", "exists(tags, t -> {x} IS NULL)",
+    "typeof({x})", "my.func({x})", "udf({x})",
 )  # fmt: skip
 LITERALS = (
     "0", "1", "42", "-1", "1.5", ".5", "1e3", "10L", "2.5BD", "NULL", "TRUE", "false", "'x'", "'it''s'", '"dq"',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from planning import bound, catalog
 
-from panes.catalog import Catalog, Column
+from panes.catalog import Catalog
 from panes.logical.plan import Filter, Project
 from panes.logical.traits import Clock, Traits, traits
 
