@@ -37,6 +37,11 @@ def from_sql(sql) -> Stream:
             f"CREATE STREAM s ({DDL}) WITH (STATE_TTL = '1 day', heartbeat = '1 second', connector = 'json')",
             {"state_ttl": "1 day", "heartbeat": "1 second", "options": {"connector": "json"}},
         ),
+        (
+            f"CREATE STREAM s ({DDL}) WITH (CONNECTOR = 'JSON', Path = 'In', maxFilesPerTrigger = '1')",
+            {"options": {"connector": "json", "path": "In", "maxFilesPerTrigger": "1"}},
+        ),
+        (f"CREATE STREAM s ({DDL}) WITH (connector = 'Own.Source')", {"options": {"connector": "Own.Source"}}),
     ],
 )
 def test_both_ways(sql, python):
@@ -84,8 +89,13 @@ def test_refused_in_python(options, code):
 @pytest.mark.parametrize(
     ("sql", "code", "place"),
     [
-        (f"CREATE STREAM s ({DDL}, WATERMARK FOR nope AS nope)", "unknown-column", "CREATE STREAM"),
-        (f"CREATE STREAM s ({DDL}, WATERMARK FOR a AS a)", "stream-options", "CREATE STREAM"),
+        (f"CREATE STREAM s ({DDL}, WATERMARK FOR nope AS nope)", "unknown-column", "WATERMARK FOR"),
+        (f"CREATE STREAM s ({DDL}, WATERMARK FOR a AS a)", "stream-options", "WATERMARK FOR"),
+        (
+            "CREATE STREAM watermark (a INT, PRIMARY KEY (nope), WATERMARK FOR a AS a)",
+            "unknown-column",
+            "CREATE STREAM",
+        ),
         (
             f"CREATE STREAM s ({DDL}, WATERMARK FOR ts AS ts - INTERVAL 1 MICROSECOND)",
             "stream-options",

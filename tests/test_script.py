@@ -74,6 +74,21 @@ def test_describe_a_view_and_a_sink():
     assert sink.rows == (("connector", "console"),)
 
 
+def test_secrets_are_not_printed():
+    stream = "CREATE STREAM t (a INT) WITH (connector = 'kafka', kafka.sasl.jaas.config = 'hunter2', topic = 'a')"
+    sink = "CREATE SINK s WITH (connector = 'pg', PassWord = 'hunter2', url = 'pg://me:hunter2@db/x', key = 'shop')"
+    *_, of_stream, of_sink = run(stream, sink, "DESCRIBE t", "DESCRIBE s")
+    assert "hunter2" not in f"{of_stream} {of_sink}"
+    assert of_sink.rows == (("connector", "pg"), ("PassWord", "***"), ("url", "pg://me:***@db/x"), ("key", "shop"))
+
+
+def test_options_of_a_sink_have_no_case():
+    catalog = Catalog()
+    run("CREATE SINK s WITH (Connector = 'JSON', PATH = 'Out', ChangeLog = 'rows', dateFormat = 'y')", catalog=catalog)
+    expected = {"connector": "json", "path": "Out", "changelog": "rows", "dateFormat": "y"}
+    assert catalog.sinks.get("s").options == expected
+
+
 def test_explain():
     text, document = run(STREAM, "EXPLAIN SELECT lag(a) FROM t", "EXPLAIN FORMAT JSON SELECT lag(a) FROM t")[1:]
     assert isinstance(text, Explanation) and "StatefulFunction" in text.text

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from panes.catalog import Column, Stream, check_stream, without_change_type
 from panes.errors import PanesError
+from panes.options import read_options
 from panes.source import Span
 from panes.sql.duration import microseconds
 from panes.sql.statements import CreateStream
@@ -61,19 +64,17 @@ def _length(what: str, text: str | int | None) -> int | None:
 
 def declare_from(statement: CreateStream) -> Stream:
     """The stream of a CREATE STREAM; what is wrong with it is underlined there."""
-    options = {name.lower(): value for name, value in statement.options.items() if name.lower() in OWN_OPTIONS}
-    others = {name: value for name, value in statement.options.items() if name.lower() not in OWN_OPTIONS}
-    watermark = statement.watermark
+    given = read_options(statement.options, OWN_OPTIONS)
+    options = {name: value for name, value in given.items() if name in OWN_OPTIONS}
+    others = {name: value for name, value in given.items() if name not in OWN_OPTIONS}
     changelog = options.get("changelog", "false").lower()
     if changelog not in ("true", "false"):
         raise PanesError("stream-options", "changelog is 'true' or 'false'", statement.span)
-    try:
-        return declare(
+    with _underlined(statement.span):
+        stream = declare(
             statement.name,
             [Column(column.name, column.type) for column in statement.columns],
             streaming=True,
-            time=watermark.column if watermark is not None else None,
-            watermark=watermark.delay if watermark is not None else None,
             key=statement.key,
             changelog=changelog == "true",
             sequence=options.get("sequence"),
@@ -82,6 +83,17 @@ def declare_from(statement: CreateStream) -> Stream:
             on_inconsistency=options.get("on_inconsistency", "fail"),
             options=others,
         )
+    watermark = statement.watermark
+    if watermark is None:
+        return stream
+    with _underlined(watermark.span):
+        return check_stream(replace(stream, time=watermark.column, delay=watermark.delay))
+
+
+@contextmanager
+def _underlined(span: Span) -> Iterator[None]:
+    """What is wrong, at the place where it was written."""
+    try:
+        yield
     except PanesError as error:
-        span: Span = watermark.span if watermark is not None and "watermark" in error.message else statement.span
         raise PanesError(error.code, error.message, span, error.hint) from None

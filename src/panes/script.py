@@ -13,6 +13,7 @@ from panes.declare import declare_from
 from panes.errors import PanesError, suggestion
 from panes.functions import Functions
 from panes.logical.traits import traits
+from panes.options import read_options, shown_options
 from panes.source import Source
 from panes.sql.duration import spelled
 from panes.sql.parser import allocator, deep, parse_query_text, parse_statement, script_parts
@@ -32,6 +33,8 @@ from panes.sql.statements import (
     SparkStmt,
 )
 from panes.sql.tokens import Token
+
+SINK_OPTIONS = ("changelog",)  # of CREATE SINK … WITH that are Panes'
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog)
         case CreateView(sql=sql):
             catalog.views.put(View(name, sql))
             return Done(f"view {name} created")
-        case CreateSink(options=options):
+        case CreateSink(options=given):
+            options = read_options(given, SINK_OPTIONS)
             if "connector" not in options:
                 hint = "WITH (connector = 'console')"
                 raise PanesError("stream-options", f"the sink {name} has no connector", statement.span, hint)
@@ -173,7 +177,7 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
             "state_ttl": spelled(stream.state_ttl) if stream.state_ttl is not None else None,
             "heartbeat": spelled(stream.heartbeat) if stream.heartbeat is not None else None,
             "on_inconsistency": stream.on_inconsistency if stream.changelog else None,
-            **stream.options,
+            **shown_options(stream.options),
         }
         columns = [(column.name, column.type or "") for column in stream.columns]
         return Listing(("column", "type"), (*columns, *((f"({k})", v) for k, v in facts.items() if v is not None)))
@@ -185,6 +189,6 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
         return Listing(("column", "type"), tuple((column.name, column.type or "") for column in known))
     sink = catalog.sinks.get(name)
     if sink is not None:
-        return Listing(("option", "value"), tuple(sink.options.items()))
+        return Listing(("option", "value"), tuple(shown_options(sink.options).items()))
     hint = suggestion(name, [*catalog.relations(), *catalog.sinks.names()])
     raise PanesError("unknown-stream", f"there is no stream, view or sink {name}", statement.span, hint)
