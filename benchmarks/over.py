@@ -20,6 +20,7 @@ from benchmarks.figures import Figures
 from benchmarks.stateful import SHAPE
 from benchmarks.streams import Bench, bench
 from panes.kernels.over_changes import OverChanges
+from panes.spark.progress import counters_of
 
 HAND, SHARE, LARGER = 10, 0.5, 2
 BY_KEY = "OVER (PARTITION BY k ORDER BY ts{}) AS result"
@@ -119,7 +120,7 @@ def cost(on: Bench, sql: str, change: Any, size: int, name: str) -> Cost:
     rows = reader.option("maxFilesPerTrigger", 1).parquet(str(ledger.folder))
     engine.stream("t", rows, key=["id"], changelog=True)
     found = [one for one in on.progress(engine.sql(sql)) if one.numInputRows > 0][1 + SETTLING :]
-    counted = [one.observedMetrics["panes"] for one in found]
+    counted = [counters_of(one) for one in found]
     counters = ("blocks_read", "bytes_read", "bytes_at_hand")
     read = [int(median(one[counter] for one in counted)) for counter in counters]
     return Cost(median(one.durationMs["triggerExecution"] for one in found), *read, counted[-1]["state_bytes"])

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class Engine:
     """SQL windows over Spark DataFrames.
 
-    `spark` is the session to run in; without one, an embedded local Spark is started when first needed. `shards` is the
-    number of shards of keyed operators, by default the session's number of shuffle partitions.
+    `spark` is the session to run in; without one, it is the session that is there, and else an embedded local Spark,
+    started when first needed. `shards` is the number of shards of keyed operators, by default the session's number of
+    shuffle partitions.
     """
 
     def __init__(self, spark: SparkSession | None = None, *, shards: int | None = None) -> None:
@@ -91,10 +92,12 @@ class Engine:
     def sql(self, query: str) -> DataFrame:
         """The result of a query as a DataFrame."""
         from panes.spark.build import Builder
+        from panes.spark.sources import declared, streams_of
 
         compiled = self.compile(query)
         beats = heartbeats(self.catalog.streams)
-        return Builder(self.spark, self.frames, self.shards, self.functions, heartbeats=beats).build(compiled.physical)
+        frames = {**self.frames, **declared(streams_of(compiled.physical, self.catalog), self.frames, self.spark)}
+        return Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats).build(compiled.physical)
 
     def explain(self, query: str, format: str = "text") -> str:
         """The logical and the physical plan of a query, as a table or as JSON."""
@@ -117,22 +120,22 @@ class Engine:
     ) -> None:
         """Run a script: declarations take effect at once, each INSERT runs as a query of its own until it ends.
 
-        `checkpoint` is the folder for the state of all INSERTs (without one, a temporary folder); `once` ends when the
-        input that is there has been read; `flush` ends the input then: everything that is open comes out, and the
-        checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each micro-batch; the run
-        stops, and can go on later, when `stopped` says so.
+        `checkpoint` is the folder for the state of all INSERTs (without one, a temporary folder, removed at the end);
+        `once` ends when the input that is there has been read; `flush` ends the input then: everything that is open
+        comes out, and the checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each
+        micro-batch; the run stops, and can go on later, when `stopped` says so.
         """
         from panes.spark import runner
 
-        folder = Path(checkpoint) if checkpoint is not None else runner.temporary_checkpoint()
-        inserts: list[runner.Insert] = []
-        for step in steps(script, self.catalog, self.functions, name):
-            if isinstance(step, Compiled) and step.physical.sink is not None:
-                inserts.append(runner.insert(step, self.catalog, folder, inserts))
-            show(step)
-        if inserts:
-            how = runner.Run(self.spark, self.frames, self._shards, self.functions, once, flush, report, stopped)
-            runner.run(inserts, folder, how)
+        with runner.checkpoint_folder(checkpoint) as folder:
+            inserts: list[runner.Insert] = []
+            for step in steps(script, self.catalog, self.functions, name):
+                if isinstance(step, Compiled) and step.physical.sink is not None:
+                    inserts.append(runner.insert(step, self.catalog, folder, inserts))
+                show(step)
+            if inserts:
+                how = runner.Run(self.spark, self.frames, self._shards, self.functions, once, flush, report, stopped)
+                runner.run(inserts, folder, how)
 
     @property
     def shards(self) -> int:

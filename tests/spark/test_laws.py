@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from panes import Engine
+from panes.spark.progress import counters_of
 from panes.testing import Stream, replay
 from panes.testing.replay import table_of
 
@@ -151,6 +152,6 @@ def test_an_empty_micro_batch_changes_nothing(spark: SparkSession) -> None:
     stream = Stream(SCHEMA, [first, [], [], last, []], time="ts", watermark="0 seconds")
     done = replay(QUERIES["tumbling"], spark=spark, t=stream)
     assert [len(batch) for batch in done.batches] == [1, 0, 0, 1, 0, 1]
-    sizes = [progress.observedMetrics["panes"].state_bytes for progress in done.progress if progress.observedMetrics]
+    sizes = [found["state_bytes"] for progress in done.progress if (found := counters_of(progress))]
     assert len(set(done.schemas)) == 1
     assert sizes

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, TypeAlias, assert_never
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +18,7 @@ from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
 from panes.spark.over import over
 from panes.spark.pack import CONTROL, KEEP, NOW, WATERMARK
+from panes.spark.progress import metrics_name
 from panes.spark.projection import HIDDEN
 from panes.spark.settle import PASS, settle
 from panes.spark.stateful import stateful
@@ -35,6 +38,12 @@ class Builder:
     functions: Functions
     control: DataFrame | None = None  # a stream that has a row when the input has ended
     heartbeats: Mapping[str, int] = field(default_factory=dict)  # microseconds, of the streams that have one
+    numbers: Iterator[int] = field(default_factory=count)  # of its operators
+    result: str = field(default_factory=lambda: uuid4().hex[:8])  # tells its metrics from those of other results
+
+    def metrics(self, below: int, feeds_another: bool) -> str:
+        """A name for the metrics of an operator: Spark takes each name once in a query."""
+        return metrics_name(self.result, next(self.numbers), reads_source=not below, feeds_another=feeds_another)
 
     def build(self, plan: physical.Plan) -> DataFrame:
         """The DataFrame of a plan's result."""

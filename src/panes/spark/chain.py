@@ -38,7 +38,7 @@ def operate(
         shards,
         tuple(outputs),
         repr(plan),
-        f"panes_{below + 1}" if feeds_another else "panes",
+        builder.metrics(below, feeds_another),
         feeds_another,
         passes_flush=feeds_another and CONTROL in projection.below.columns,
         behind=sessions_below(plan.input),

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 NAME = "panes_heartbeat"
 EVERY = "every"  # microseconds
+NEVER = 0  # of a run that ends: the source is there and has no rows
 
 
 class Heartbeat(DataSource):
@@ -33,10 +34,10 @@ class Beats(DataSourceStreamReader):
         self.every = every
 
     def initialOffset(self) -> dict[str, int]:
-        return {"beat": time.time_ns() // 1000 // self.every}
+        return {"beat": 0 if self.every == NEVER else time.time_ns() // 1000 // self.every}
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        return self.initialOffset()
+        return start if self.every == NEVER else self.initialOffset()
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return [InputPartition(end["beat"])] if end != start else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from panes.spark.processor import CLOCK, OLDEST, SUMS
@@ -12,21 +13,37 @@ def counters(query: Any) -> dict[str, int]:
     return next((found for one in reversed(query.recentProgress) if (found := counters_of(one))), {})
 
 
+METRICS = re.compile(r"panes_[0-9a-f]{8}_\d+_(?P<place>only|first|middle|last)")
+
+
+def metrics_name(result: str, number: int, *, reads_source: bool, feeds_another: bool) -> str:
+    """The name of an operator's metrics: Spark takes each name once in a query, which may join several results.
+
+    >>> metrics_name("3f2a91bc", 0, reads_source=True, feeds_another=True)
+    'panes_3f2a91bc_0_first'
+    """
+    place = ("first" if feeds_another else "only") if reads_source else ("middle" if feeds_another else "last")
+    return f"panes_{result}_{number}_{place}"
+
+
 def counters_of(progress: Any) -> dict[str, int]:
     """Panes' counters and gauges in a progress report of a running query; empty where it has none.
 
     Of several operators in a chain, `rows_in` is the first one's and `rows_out` the last one's; the rest is summed.
     """
-    found = [progress.observedMetrics[name] for name in sorted(progress.observedMetrics) if name.startswith("panes")]
-    chain = [_named(one.asDict()) for one in found]
-    if not chain:
+    named = {name: METRICS.fullmatch(name) for name in progress.observedMetrics}
+    found = [
+        (place["place"], _named(progress.observedMetrics[name].asDict())) for name, place in named.items() if place
+    ]
+    if not found:
         return {}
-    last, *before = [{name: one[name] or 0 for name in SUMS} for one in chain]
-    counters = {name: sum(one[name] for one in (last, *before)) for name in SUMS}
+    counters = {name: sum(one[name] or 0 for _, one in found) for name in SUMS}
+    for name, places in (("rows_in", ("first", "only")), ("rows_out", ("last", "only"))):
+        counters[name] = sum(one[name] or 0 for place, one in found if place in places)
     for name, pick in ((OLDEST, min), (CLOCK, max)):
-        times = [one[name] for one in chain if one[name] is not None]
+        times = [one[name] for _, one in found if one[name] is not None]
         counters |= {name: pick(times)} if times else {}
-    return counters | {"rows_in": (before or [last])[0]["rows_in"], "rows_out": last["rows_out"]}
+    return counters
 
 
 def _named(found: dict[str, Any]) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from panes import explain
-from panes.catalog import Stream
+from panes.catalog import Stream, heartbeats
 from panes.errors import PanesError
 from panes.physical import plan as physical
 from panes.physical.explain import rows
@@ -28,13 +28,14 @@ class Record:
     shards: int
     time_zone: str
     ansi: str
+    heartbeats: list[str] = field(default_factory=list)  # streams that have one: each is a source of Spark's query
 
     @staticmethod
     def of(plan: physical.DataSink, streams: Sequence[Stream], shards: int, spark: SparkSession) -> Record:
         columns = {f"{one.name}.{column.name}": column.type or "" for one in streams for column in one.columns}
         zone = spark.conf.get("spark.sql.session.timeZone") or ""
         ansi = spark.conf.get("spark.sql.ansi.enabled") or ""
-        return Record(repr(plan), list(_nodes(rows(plan))), columns, shards, zone, ansi)
+        return Record(repr(plan), list(_nodes(rows(plan))), columns, shards, zone, ansi, sorted(heartbeats(streams)))
 
 
 def _nodes(row: explain.Row) -> Iterator[str]:
@@ -84,6 +85,11 @@ def _changes(old: Record, new: Record) -> Iterator[str]:
         yield f"time zone was {old.time_zone}, now {new.time_zone}"
     if old.ansi != new.ansi:
         yield f"ANSI mode was {old.ansi}, now {new.ansi}"
+    for name in sorted({*old.heartbeats, *new.heartbeats}):
+        if name not in new.heartbeats:
+            yield f"{name} had a heartbeat"
+        elif name not in old.heartbeats:
+            yield f"{name} has a new heartbeat"
 
 
 def _shards(old: Record, new: Record) -> str:

@@ -16,8 +16,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -30,12 +30,14 @@ from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
 from panes.errors import CODES, PanesError
 from panes.functions import Functions
-from panes.physical import plan as physical
 from panes.spark.build import Builder
+from panes.spark.failures import refused_by_spark
+from panes.spark.folders import Files, check_folders, folder
+from panes.spark.heartbeat import NEVER
 from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, write_record
-from panes.spark.sinks import check_connector, check_folders, check_sink, check_unwritten, forgets, write
-from panes.spark.sources import read
+from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
+from panes.spark.sources import declared, read_folder, streams_of
 
 SEAL, CONTROL, ENDED = "panes-ended.json", "panes-control", "ended.json"
 
@@ -49,23 +51,19 @@ class Insert:
     streams: tuple[Stream, ...]
     folder: Path
 
+    @property
+    def files(self) -> Files:
+        found = (read_folder(stream) for stream in self.streams)
+        return Files(self.sink.name, written_folder(self.sink), tuple(path for path in found if path is not None))
+
 
 def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Sequence[Insert]) -> Insert:
     """The INSERT of a script; those of one sink are numbered, so that others may come and go."""
     sink = catalog.sinks.get(compiled.physical.sink or "")
     assert sink is not None
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
-    found = (catalog.streams.get(name) for name in _streams(compiled.physical))
-    streams = tuple(stream for stream in found if stream is not None)
-    return Insert(compiled, sink, streams, checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}")
-
-
-def _streams(plan: physical.Plan) -> Iterator[str]:
-    """The names of the streams that a plan reads."""
-    if isinstance(plan, physical.DataSource):
-        yield plan.stream
-    for child in physical.children(plan):
-        yield from _streams(child)
+    folder = checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}"
+    return Insert(compiled, sink, streams_of(compiled.physical, catalog), folder)
 
 
 @dataclass(frozen=True)
@@ -95,25 +93,37 @@ class Run:
 def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
     """Run all INSERTs to their end; everything that can be refused is refused before the first one starts."""
     check_seal(checkpoint)
-    check_folders([one.sink for one in inserts])
+    check_folders([one.files for one in inserts])
     flush = how.flush or any(flush_began(one.folder) for one in inserts)
+    how = replace(how, once=how.once or flush, flush=flush)
     ready = [_ready(one, how) for one in inserts]
     for one in ready:
         write_record(one.insert.folder, one.record)
     running: list[Running] = []
     try:
         for one in ready:
-            running.append(one.start(how.once or flush, flush))  # noqa: PERF401 - a failed start stops those before it
-        ended = wait(running, how, flush)
+            running.append(one.start(how.once, flush))  # noqa: PERF401 - a failed start stops those before it
+        ended = wait(running, how)
         if ended and flush:
             for now in running:
                 now.end_input()
-            ended = wait(running, how, flush)
-    finally:
-        for now in running:
-            now.query.stop()
+            ended = wait(running, how)
+    except BaseException as error:
+        try:
+            stop(running)
+        except Exception as another:
+            error.add_note(f"A query could not be stopped either: {another!r}")
+        raise
+    stop(running)
     if ended and flush:
         _seal(checkpoint)
+
+
+def stop(running: Sequence[Running]) -> None:
+    """Stop all queries; where one cannot be stopped, that is told when the others have been."""
+    with ExitStack() as stack:
+        for one in running:
+            stack.callback(one.query.stop)
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ class Ready:
 
     def start(self, once: bool, flush: bool) -> Running:
         drains = flush and forgets(self.insert.sink)
-        with _spark_refuses("stream-options", f"the sink {self.insert.sink.name} cannot be written"):
+        with refused_by_spark("stream-options", f"the sink {self.insert.sink.name} cannot be written"):
             writer = self.writer.trigger(availableNow=True) if once and not drains else self.writer
             return Running(self, writer.start(), drains)
 
@@ -138,7 +148,8 @@ class Running:
     ready: Ready
     query: StreamingQuery
     drains: bool
-    seen: set[int] = field(default_factory=set)
+    looked_at: str = ""  # when the last progress report was made that was looked at
+    seen: int = -1  # the last micro-batch that was reported
 
     @property
     def sink(self) -> str:
@@ -159,12 +170,15 @@ class Running:
 
     def reports(self) -> Iterator[Report]:
         """The micro-batches since the last call; empty triggers are left out."""
+        last = self.query.lastProgress
+        if last is None or last.timestamp == self.looked_at:
+            return  # all of them would be a hundred times as much to read
+        self.looked_at = last.timestamp
         for progress in self.query.recentProgress:
-            if progress.batchId in self.seen or "addBatch" not in progress.durationMs:
-                continue
-            self.seen.add(progress.batchId)
-            seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-            yield Report(self.sink, progress.batchId, seconds, counters_of(progress))
+            if progress.batchId > self.seen and "addBatch" in progress.durationMs:
+                self.seen = progress.batchId
+                seconds = progress.durationMs.get("triggerExecution", 0) / 1000
+                yield Report(self.sink, progress.batchId, seconds, counters_of(progress))
 
 
 def _ready(one: Insert, how: Run) -> Ready:
@@ -179,15 +193,16 @@ def _ready(one: Insert, how: Run) -> Ready:
     record = Record.of(one.compiled.physical, one.streams, shards, how.spark)
     if old is not None:
         check_record(old, record)
-    frames = {**how.frames, **_declared(one, how)}
-    with _spark_refuses("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"):
+    frames = {**how.frames, **declared(one.streams, how.frames, how.spark)}
+    with refused_by_spark("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"):
         df = _builder(one, how, frames, shards).build(one.compiled.physical)
         writer = write(df, one.sink).option("checkpointLocation", str(one.folder / "spark"))
     return Ready(one, writer, record)
 
 
 def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int) -> Builder:
-    beats = {} if how.once or how.flush else heartbeats(one.streams)
+    beats = heartbeats(one.streams)
+    beats = dict.fromkeys(beats, NEVER) if how.once else beats  # the source stays: Spark counts those of a checkpoint
     return Builder(how.spark, frames, shards, how.functions, _control(one.folder, how.spark), beats)
 
 
@@ -195,17 +210,6 @@ def _clear(folder: Path) -> None:
     """Remove what a kill before the first micro-batch left: Spark takes half a file for another query's."""
     for name in ("offsets", "commits", "state"):
         shutil.rmtree(folder / "spark" / name, ignore_errors=True)
-
-
-def _declared(one: Insert, how: Run) -> dict[str, DataFrame]:
-    """The streams of an INSERT that the script declares."""
-    frames: dict[str, DataFrame] = {}
-    for stream in one.streams:
-        name = stream.name.lower()
-        if name not in how.frames or "connector" in stream.options:
-            with _spark_refuses("stream-options", f"the stream {stream.name} cannot be read"):
-                frames[name] = read(stream, how.spark)
-    return frames
 
 
 def _control(folder: Path, spark: SparkSession) -> DataFrame:
@@ -221,7 +225,7 @@ def _partitions(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
-def wait(running: Sequence[Running], how: Run, flush: bool) -> bool:
+def wait(running: Sequence[Running], how: Run) -> bool:
     """Until all queries are done, True, or the run is stopped, False; a failed query is raised as its error."""
     done = False
     while not done:
@@ -232,7 +236,7 @@ def wait(running: Sequence[Running], how: Run, flush: bool) -> bool:
             for report in one.reports():
                 how.report(report)
         for one in running:
-            _raise_failure(one, flush)
+            _raise_failure(one, how.flush)
         if not done:
             time.sleep(0.1)
     return True
@@ -265,26 +269,9 @@ def panes_error(text: str, sink: str) -> PanesError | None:
     return PanesError(found["code"], f"{found['message']} (INSERT INTO {sink})", None, found["hint"])
 
 
-CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .*")  # how Spark's errors begin, whatever their class
-
-
-@contextmanager
-def _spark_refuses(code: str, what: str) -> Iterator[None]:
-    """What Spark finds wrong before a query runs, as an error of Panes."""
-    try:
-        yield
-    except PanesError:
-        raise
-    except Exception as error:
-        found = CONDITION.search(str(error))
-        if found is None:
-            raise
-        raise PanesError(code, f"{what}: {found[0]}") from error
-
-
 def flush_began(folder: Path) -> bool:
     """Whether Spark has the end of the input in its log: then it comes through, whatever is asked for now."""
-    logs = (log for log in (folder / "spark" / "sources").glob("*/*") if not log.name.startswith("."))
+    logs = (folder / "spark" / "sources").glob("*/0")  # the end of the input is the first that its source sees
     return any(f"{CONTROL}/{ENDED}" in log.read_text() for log in logs)
 
 
@@ -306,5 +293,11 @@ def _publish(path: Path, text: str) -> None:
     hidden.replace(path)
 
 
-def temporary_checkpoint() -> Path:
-    return Path(tempfile.mkdtemp(prefix="panes-checkpoint-"))
+@contextmanager
+def checkpoint_folder(given: str | Path | None) -> Iterator[Path]:
+    """The folder that was given, or a temporary one that is gone afterwards."""
+    if given is not None:
+        yield Path(folder(str(given)))
+        return
+    with tempfile.TemporaryDirectory(prefix="panes-checkpoint-", ignore_cleanup_errors=True) as temporary:
+        yield Path(temporary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
@@ -13,15 +14,18 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 # Where a file is already that a first attempt has left, it keeps that one, and says nothing.
 KEEPING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-NEEDED = {
-    "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+NEEDED = {"spark.sql.streaming.stateStore.providerClass": ROCKSDB}  # transformWithState runs on no other
+FASTER = {  # set where the session does not say otherwise
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 
 
 def embedded(cores: int | None = None) -> SparkSession:
-    """A local Spark with small defaults; an active session is taken as it is."""
+    """A local Spark with small defaults; a session that is there already keeps its settings."""
+    found = _running()
+    if found is not None:
+        return prepare(found)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = cores or os.cpu_count() or 2
     builder = (
@@ -40,12 +44,25 @@ def embedded(cores: int | None = None) -> SparkSession:
     return prepare(spark)
 
 
+def _running() -> SparkSession | None:
+    """The session of this process, whichever thread began it."""
+    try:
+        found = SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+    context = getattr(found, "_sc", None)  # Spark Connect has none
+    return None if context is not None and context._jsc is None else found
+
+
 def prepare(spark: SparkSession) -> SparkSession:
-    """Set what Panes' operators need: the RocksDB state store, and Arrow batches for Python functions."""
+    """Set what Panes' operators need of a session, and nothing else of it."""
     if spark.conf.get(MANAGER, None) == KEEPING:
         name = KEEPING.rpartition(".")[2]
         text = f"with {name}, a micro-batch that runs again after a crash would lose its state"
         raise PanesError("unsafe-checkpoint", text, hint=f"Unset {MANAGER}.")
     for name, value in NEEDED.items():
         spark.conf.set(name, value)
+    for name, value in FASTER.items():
+        if spark.conf.get(name, None) is None:
+            spark.conf.set(name, value)
     return spark

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,8 +9,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
 from panes.errors import PanesError
-
-FILES = frozenset(("json", "csv", "parquet", "orc", "text"))
+from panes.spark.folders import FILES, folder
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -36,25 +34,15 @@ def check_connector(sink: Sink, spark: SparkSession) -> None:
             raise PanesError("stream-options", f"Spark has no connector {connector} for the sink {sink.name}") from None
 
 
-def check_folders(sinks: Sequence[Sink]) -> None:
-    """Refuse two INSERTs into one folder of files: Spark would take one's micro-batches for the other's."""
-    seen: set[str] = set()
-    for sink in sinks:
-        path = sink.options.get("path")
-        if path is None or sink.options["connector"] not in FILES:
-            continue
-        if path in seen:
-            hint = "Give each INSERT a sink with a path of its own."
-            raise PanesError("stream-options", f"two INSERTs write to {path}", None, hint)
-        seen.add(path)
+def written_folder(sink: Sink) -> str | None:
+    """The folder of files that a sink writes, as it was written."""
+    return sink.options.get("path") if sink.options["connector"] in FILES else None
 
 
 def check_unwritten(sink: Sink) -> None:
     """Refuse a folder of files that another checkpoint has written to: Spark would skip the first micro-batches."""
-    path = sink.options.get("path")
-    if path is None or sink.options["connector"] not in FILES:
-        return
-    if any((Path(path.removeprefix("file:")) / "_spark_metadata").glob("[0-9]*")):
+    path = written_folder(sink)
+    if path is not None and any((Path(folder(path)) / "_spark_metadata").glob("[0-9]*")):
         hint = "Go on with the checkpoint that was used for it, or give the sink another path."
         raise PanesError("state-mismatch", f"{path} holds the results of another checkpoint", None, hint)
 
