@@ -29,26 +29,31 @@ AGGREGATES = (
     "min({x})", "max({x})", "stddev({x})", "var_pop({x})", "first({x})", "last({x}, true)", "last_row({x})",
     "any_value({x})", "min_by({x}, {x})", "max_by({x}, {x})", "collect_list({x})", "array_agg({x})",
     "collect_set({x})", "bool_and({c})", "bool_or({c})", "every({c})", "approx_count_distinct({x})", "median({x})",
-    "percentile({x}, 0.5)", "first({x}) IGNORE NULLS",
+    "percentile({x}, 0.5)", "percentile({x}, array(1 / 4, 0.5))", "first({x}) IGNORE NULLS",
+    "last_value({x} IGNORE NULLS)", "approx_count_distinct({x}, 0.1)",
 )  # fmt: skip
 WRONG_AGGREGATES = (
     "sum()", "sum({x}, {x})", "sum(*)", "min(DISTINCT {x})", "skewness({x})", "count_if({c})", "percentile({x})",
     "sum(sum({x}))", "count(DISTINCT *)", "bool_and(1 + 1)", "first({x}, {x})", "sum({x}) IGNORE NULLS",
+    "percentile({x}, 1.5)", "approx_count_distinct({x}, 0)", "max({x} IGNORE NULLS)", "first(x => {x})",
 )  # fmt: skip
 STATEFUL = (
-    "lag({x})", "lag({x}, 2)", "lag({x}, 1, {x})", "lag({x}) IGNORE NULLS", "latest({x})", "latest({x}, 0)",
+    "lag({x})", "lag({x}, 2)", "lag({x}, 1, {x})", "lag({x}) IGNORE NULLS", "lag({x} IGNORE NULLS, 0 + 1)",
+    "latest({x})", "latest({x}, 0)",
     "changed_col(true, {x})", "had_changed(false, {x}, {x})", "acc_sum({x})", "acc_avg({x}, {c})",
     "acc_min({x}, {c}, {c})", "acc_max({x})", "acc_count({x})",
 )  # fmt: skip
 WRONG_STATEFUL = (
     "lag()", "lag({x}, {x})", "lag({x}, -1)", "lag(DISTINCT {x})", "latest()", "changed_col({x}, {x})",
     "had_changed(true)", "acc_sum({x}, 1)", "acc_sum(sum({x}))", "row_number()", "lag(sum({x}) OVER (ORDER BY {x}))",
-    "latest({x}) IGNORE NULLS", "lag({x}) OVER ()", "lag({x}) OVER (ROWS 1 PRECEDING)",
+    "latest({x}) IGNORE NULLS", "lag({x}, 1 - 2)", "lag({x}, 4 / 2)", "lag({x}) OVER ()",
+    "lag({x}) OVER (ROWS 1 PRECEDING)",
 )  # fmt: skip
 RANKS = ("row_number()", "rank()", "dense_rank()")
 OVER_FUNCTIONS = (
     *RANKS, "percent_rank()", "cume_dist()", "ntile(4)", "lag({x})", "lead({x}, 2, {x})", "first_value({x})",
     "last_value({x}) IGNORE NULLS", "nth_value({x}, 2)", "nth_value({x}, 3) IGNORE NULLS",
+    "ntile(2*2)", "nth_value({x}, 1 + 1)", "first_value({x} IGNORE NULLS)", "lead({x}, CAST(2 AS INT) IGNORE NULLS)",
 )  # fmt: skip
 SCALARS = (
     "abs({x})", "upper({x})", "coalesce({x}, {x}, 0)", "concat({x}, 'x')", "date_trunc('HOUR', ts)",
@@ -345,6 +350,10 @@ class Grammar:
     def frame(self) -> str:
         unit = self.any_of(("ROWS", "ROWS", "RANGE"))
         amount = "{n}" if unit == "ROWS" or self.chance(0.2) else "INTERVAL {n} SECONDS"
+        if self.chance(0.1):
+            amount = self.any_of(
+                ("{n} + 1", "2 * {n}") if "INTERVAL" not in amount else (f"2 * {amount}", f"- {amount}")
+            )
         if self.chance(0.03):
             amount = self.any_of(WRONG)
         starts = ("UNBOUNDED PRECEDING", f"{amount} PRECEDING", f"{amount} PRECEDING", "CURRENT ROW")

@@ -8,6 +8,7 @@ from panes.sql.over import Bound, BoundKind, FrameUnit, over_length, parse_over
 from panes.sql.tokens import tokenize
 
 PRECEDING, CURRENT, FOLLOWING = BoundKind.PRECEDING, BoundKind.CURRENT_ROW, BoundKind.FOLLOWING
+SECONDS = "RANGE BETWEEN INTERVAL"
 FIRST, LAST = BoundKind.UNBOUNDED_PRECEDING, BoundKind.UNBOUNDED_FOLLOWING
 
 
@@ -48,6 +49,29 @@ def test_frames(unit, frame, start, end):
 def test_range_offsets_are_constants(offset):
     read = over(f"ORDER BY ts RANGE BETWEEN {offset} PRECEDING AND CURRENT ROW").frame
     assert bound(read.start) == (PRECEDING, offset)
+
+
+@pytest.mark.parametrize("offset", ["1 + 1", "(2)", "2L", "CAST(2 AS INT)", "4 DIV 2", "2 * (3 - 2)"])
+def test_rows_offsets_are_computed(offset):
+    read = over(f"ORDER BY ts ROWS BETWEEN {offset} PRECEDING AND {offset} FOLLOWING").frame
+    assert (bound(read.start), bound(read.end)) == ((PRECEDING, "2"), (FOLLOWING, "2"))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "INTERVAL 5 SECONDS PRECEDING AND INTERVAL 1 SECOND PRECEDING",
+        "INTERVAL 1 SECOND FOLLOWING AND INTERVAL 5 SECONDS FOLLOWING",
+        "INTERVAL 1 MINUTE PRECEDING AND INTERVAL 60 SECONDS PRECEDING",
+        "INTERVAL 1 MONTH PRECEDING AND INTERVAL 1 MONTH PRECEDING",
+        "INTERVAL 1 MONTH PRECEDING AND INTERVAL 28 DAYS PRECEDING",
+        "make_dt_interval(0, 0, 0, 1) PRECEDING AND INTERVAL 1 DAY PRECEDING",
+        "1.5 PRECEDING AND 1 PRECEDING",
+        "0.0 PRECEDING AND 0 FOLLOWING",
+    ],
+)
+def test_range_frames_that_begin_before_they_end(frame):
+    assert over(f"ORDER BY ts RANGE BETWEEN {frame}").frame.unit is FrameUnit.RANGE
 
 
 @pytest.mark.parametrize(
@@ -124,6 +148,20 @@ def test_over_length(sql, length):
         ("ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 PRECEDING", "over-arguments", "ROWS BETWEEN"),
         ("ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING", "over-arguments", "ROWS BETWEEN"),
         ("ORDER BY ts RANGE BETWEEN 2 FOLLOWING AND 1 FOLLOWING", "over-arguments", "RANGE BETWEEN"),
+        (f"ORDER BY ts {SECONDS} 1 SECOND PRECEDING AND INTERVAL 5 SECONDS PRECEDING", "over-arguments", SECONDS),
+        (f"ORDER BY ts {SECONDS} 5 SECONDS FOLLOWING AND INTERVAL 1 SECOND FOLLOWING", "over-arguments", SECONDS),
+        (f"ORDER BY ts {SECONDS} 1 MINUTE PRECEDING AND INTERVAL 90 SECONDS PRECEDING", "over-arguments", SECONDS),
+        (f"ORDER BY ts {SECONDS} 1 MONTH PRECEDING AND INTERVAL 30 DAYS PRECEDING", "over-arguments", SECONDS),
+        ("ORDER BY a RANGE BETWEEN 1 PRECEDING AND 1 + 1 PRECEDING", "over-arguments", "RANGE BETWEEN"),
+        ("ORDER BY a RANGE BETWEEN 1.5 FOLLOWING AND 1 FOLLOWING", "over-arguments", "RANGE BETWEEN"),
+        ("ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 + 1 PRECEDING", "over-arguments", "ROWS BETWEEN"),
+        ("ORDER BY ts RANGE INTERVAL -1 SECOND PRECEDING", "over-arguments", "INTERVAL -1 SECOND"),
+        ("ORDER BY a RANGE 1 - 2 PRECEDING", "over-arguments", "1 - 2"),
+        ("ORDER BY a RANGE NULL PRECEDING", "over-arguments", "NULL"),
+        ("ORDER BY ts ROWS 2147483648 PRECEDING", "over-arguments", "2147483648"),
+        ("ORDER BY ts ROWS 1 - 2 PRECEDING", "over-arguments", "1 - 2"),
+        ("ORDER BY ts ROWS 4 / 2 PRECEDING", "over-arguments", "4 / 2"),
+        ("ORDER BY ts ROWS a PRECEDING", "over-arguments", "a"),
         ("ORDER BY ts ROWS -1 PRECEDING", "over-arguments", "-1"),
         ("ORDER BY ts ROWS 1.5 PRECEDING", "over-arguments", "1.5"),
         ("ORDER BY ts ROWS INTERVAL 1 DAY PRECEDING", "over-arguments", "INTERVAL 1 DAY"),

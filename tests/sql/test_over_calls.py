@@ -43,6 +43,26 @@ def test_a_stateful_call_may_be_an_argument():
 
 
 @pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("ntile(2*2)", "ntile(4)"),
+        ("nth_value(a, 1+1)", "nth_value(a, 2)"),
+        ("nth_value(a IGNORE NULLS, 2)", "nth_value(a, 2) IGNORE NULLS"),
+        ("nth_value(a, 2 IGNORE NULLS)", "nth_value(a, 2) IGNORE NULLS"),
+        ("lead(a, 0 + 1, b)", "lead(a, 1, b)"),
+        ("lead(a IGNORE NULLS)", "lead(a) IGNORE NULLS"),
+        ("lag(a RESPECT NULLS)", "lag(a)"),
+        ("first_value(a IGNORE NULLS)", "first(a) IGNORE NULLS"),
+        ("last_value(a IGNORE NULLS)", "last(a) IGNORE NULLS"),
+        ("any_value(a IGNORE NULLS)", "any_value(a) IGNORE NULLS"),
+    ],
+)
+def test_normal_forms(written, normal):
+    (call,) = select(f"SELECT {written} OVER (ORDER BY ts) FROM t").over_mappings.values()
+    assert call.sql == normal
+
+
+@pytest.mark.parametrize(
     "call",
     [
         "row_number() OVER (ORDER BY ts)",

@@ -54,6 +54,24 @@ def test_the_same_call_written_twice(one, other):
 
 
 @pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("lag(a, 0 + 1)", "lag(a, 1)"),
+        ("lag(a, 2L, b)", "lag(a, 2, b)"),
+        ("lag(a, CAST(2 AS INT))", "lag(a, 2)"),
+        ("lag(a IGNORE NULLS)", "lag(a) IGNORE NULLS"),
+        ("lag(a IGNORE NULLS, 2 * 2, 0)", "lag(a, 4, 0) IGNORE NULLS"),
+        ("lag(a, 2, 0 IGNORE NULLS)", "lag(a, 2, 0) IGNORE NULLS"),
+        ("lag(a RESPECT NULLS)", "lag(a)"),
+        ("lag(abs(a) IGNORE NULLS) FILTER (WHERE b)", "lag(abs(a)) IGNORE NULLS FILTER (WHERE b)"),
+    ],
+)
+def test_normal_forms(written, normal):
+    (call,) = select(f"SELECT {written} FROM t").stateful_mappings.values()
+    assert call.sql == normal
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("lag(a)", "lag(b)"),
@@ -193,6 +211,13 @@ def test_the_span_is_the_call_s():
     [
         ("lag(DISTINCT a)", "unsupported-clause", "lag(DISTINCT a)"),
         ("latest(a) IGNORE NULLS", "unsupported-clause", "latest(a) IGNORE NULLS"),
+        ("latest(a IGNORE NULLS)", "unsupported-clause", "latest(a IGNORE NULLS)"),
+        ("lag(a IGNORE NULLS) RESPECT NULLS", "parse-error", "RESPECT"),
+        ("lag(a IGNORE NULLS, 1 IGNORE NULLS)", "parse-error", "IGNORE"),
+        ("lag(a, 1 - 2)", "function-arguments", "1 - 2"),
+        ("lag(a, 4 / 2)", "function-arguments", "4 / 2"),
+        ("lag(a, 2147483648)", "function-arguments", "2147483648"),
+        ("lag(x => a)", "function-arguments", "x => a"),
         ("lag(a) FILTER (WHERE b) OVER (WHEN c)", "unsupported-clause", "c"),
         ("lag(a) OVER ()", "over-needs-partition-by", "OVER ()"),
         ("lag(a) OVER (PARTITION BY k ROWS 1 PRECEDING)", "over-not-allowed", "ROWS 1 PRECEDING"),

@@ -44,11 +44,11 @@ AGGREGATES = (
     Aggregate("collect_set", _X, holds_rows=True),
     Aggregate("bool_and", _CONDITION, ("every",)),
     Aggregate("bool_or", _CONDITION, ("some", "any")),
-    Aggregate("approx_count_distinct", Signature((Param("x"), Param("rsd", Takes.CONSTANT, optional=True)))),
+    Aggregate("approx_count_distinct", Signature((Param("x"), Param("rsd", Takes.ERROR, optional=True)))),
     Aggregate("median", _X, holds_rows=True),
     Aggregate(
         "percentile",
-        Signature((Param("x"), Param("percentage", Takes.CONSTANT))),
+        Signature((Param("x"), Param("percentage", Takes.PERCENTAGE))),
         holds_rows=True,
     ),
 )

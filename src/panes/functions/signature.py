@@ -12,9 +12,10 @@ class Takes(Enum):
     VALUE = "a value"
     CONDITION = "a Boolean expression"
     BOOLEAN = "TRUE or FALSE"
-    COUNT = "an unsigned integer literal"
-    POSITIVE = "an integer literal above 0"
-    CONSTANT = "a constant"
+    COUNT = "a constant integer, 0 or more"
+    POSITIVE = "a constant integer above 0"
+    PERCENTAGE = "a constant from 0 to 1, or an array of them"
+    ERROR = "a constant from 0.001 to 0.39"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 ARGUMENTS = ("x", "y", *(f"x{number}" for number in range(3, 256)))
 INTEGRAL = frozenset(("tinyint", "smallint", "int", "bigint"))
@@ -94,7 +95,7 @@ def accumulator(
         case "collect_set":
             return _ordered_set(x)
         case "approx_count_distinct":
-            return _approximate_count()
+            return _approximate_count(hashes_kept(float(constant)) if constant else SMALLEST)
         case "median":
             return _percentile("0.5", "double")
         case "percentile" if len(types) == 2:
@@ -294,14 +295,23 @@ def _distinct(function: str, types: Sequence[str]) -> Accumulator | None:
 SMALLEST = 4096  # hashes kept: the error is about 1 / sqrt(4096) = 1.6 %, Spark's default is 5 %
 
 
-def _approximate_count() -> Accumulator:
+def hashes_kept(error: float) -> int:
+    """How many hashes give a relative standard deviation of at most `error`.
+
+    >>> hashes_kept(0.05), hashes_kept(0.01)
+    (402, 10002)
+    """
+    return ceil(round(error**-2, 6)) + 2
+
+
+def _approximate_count(smallest: int) -> Accumulator:
     """The k smallest hashes of the values tell their density; `$x` is a 64-bit hash."""
-    spread = f"(($s[{SMALLEST}]::DOUBLE + 9223372036854775808.0) / 18446744073709551616.0)"
+    spread = f"(($s[{smallest}]::DOUBLE + 9223372036854775808.0) / 18446744073709551616.0)"
     return Accumulator(
-        f"list_slice(list_sort(list(DISTINCT $x) $w), 1, {SMALLEST})",
-        f"list_slice(list_sort(list_distinct(flatten(list($s)))), 1, {SMALLEST})",
-        f"CASE WHEN $s IS NULL THEN 0 WHEN len($s) < {SMALLEST} THEN len($s) "
-        f"ELSE round({SMALLEST - 1} / {spread}) END::BIGINT",
+        f"list_slice(list_sort(list(DISTINCT $x) $w), 1, {smallest})",
+        f"list_slice(list_sort(list_distinct(flatten(list($s)))), 1, {smallest})",
+        f"CASE WHEN $s IS NULL THEN 0 WHEN len($s) < {smallest} THEN len($s) "
+        f"ELSE round({smallest - 1} / {spread}) END::BIGINT",
         "bigint",
         "$v",
         "$x IS NOT NULL",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 from string import Template
 
 from pyspark.sql import DataFrame
@@ -91,9 +91,10 @@ def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
     cast = [as_type(*given) for given in zip(args, types, wanted, strict=True)]
     types = wanted
     if argument.function == "approx_count_distinct":
-        return Prepared((f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END",), ("bigint",))
+        hash_ = f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END"
+        return Prepared((hash_,), ("bigint",), _as_duck(argument, (0.001, 0.39), below) if constant else "")
     if argument.function == "percentile":
-        return Prepared(tuple(cast), (*types, type_of(constant, below)), _as_duck(constant, below))
+        return Prepared(tuple(cast), (*types, type_of(constant, below)), _as_duck(argument, (0, 1), below))
     return Prepared(tuple(cast), tuple(types))
 
 
@@ -118,7 +119,12 @@ def _found(function: str, argument: physical.Argument, given: Prepared) -> Accum
     return found
 
 
-def _as_duck(sql: str, below: DataFrame) -> str:
-    """A constant of Spark's as text for DuckDB."""
-    value = below.sparkSession.sql(f"SELECT {sql} AS v").collect()[0]["v"]
-    return str([float(one) for one in value]) if isinstance(value, Sequence) else str(float(value))
+def _as_duck(argument: physical.Argument, between: tuple[float, float], below: DataFrame) -> str:
+    """The second argument, a constant of Spark's, as text for DuckDB."""
+    value = below.sparkSession.sql(f"SELECT {argument.args[1]} AS v").collect()[0]["v"]
+    several = isinstance(value, list)
+    numbers = [float(one) if one is not None else nan for one in (value if several else [value])]
+    if not numbers or not all(between[0] <= one <= between[1] for one in numbers):
+        message = f"{argument.args[1]} in {argument.text} is not from {between[0]} to {between[1]}"
+        raise PanesError("function-arguments", message)
+    return str(numbers if several else numbers[0])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from panes.errors import PanesError, suggestion
 from panes.functions import Functions
 from panes.functions.aggregates import SPARK_ONLY
-from panes.sql.arguments import check_arguments
+from panes.sql.arguments import checked
 from panes.sql.calls import Call, Place, calls_in, rewrite_calls
 from panes.sql.expr import Expr
 from panes.sql.stateful import Mappings
@@ -39,7 +39,7 @@ def normalise(call: Call, functions: Functions) -> Call:
         hint = suggestion(call.name, functions.aggregates)
         message = f"the aggregate {call.name} has no incremental form in Panes"
         raise PanesError("unknown-function", message, call.span, hint)
-    check_arguments(call, aggregate.signature)
+    call = checked(call, aggregate.signature)
     if call.distinct and not aggregate.distinct:
         hint = "DISTINCT goes with count, sum and avg."
         raise PanesError("function-arguments", f"{aggregate.name} takes no DISTINCT", call.span, hint)

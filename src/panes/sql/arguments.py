@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import assert_never
+
+from sqlglot import exp
 
 from panes.errors import PanesError
 from panes.functions.signature import Signature, Takes
 from panes.sql.calls import Call
-from panes.sql.expr import Expr
-from panes.sql.over import MOST_ROWS
+from panes.sql.constants import MOST_ROWS, Constant, fold, is_null
+from panes.sql.expr import Expr, number_expr
+from panes.sql.tokens import TokenType, top_level
 
 
-def check_arguments(call: Call, signature: Signature, code: str = "function-arguments") -> None:
-    """Refuse a wrong number of arguments, and a literal parameter that is not a literal."""
+def checked(call: Call, signature: Signature) -> Call:
+    """The call with its numbers computed: `lag(a, 0 + 1)` is `lag(a, 1)`; refused if an argument does not fit."""
     usage = f"Usage: {signature.usage(call.name)}."
     given, most = len(call.args), signature.maximum
     if given < signature.minimum or (most is not None and given > most):
-        raise PanesError(code, f"{call.name} takes {_number(signature)}, not {given}", call.span, usage)
+        message = f"{call.name} takes {_number(signature)}, not {given}"
+        raise PanesError("function-arguments", message, call.span, usage)
+    args: list[Expr] = []
     for index, arg in enumerate(call.args):
+        if any(arg.tokens[at].kind == TokenType.FARROW for at in top_level(arg.tokens)):
+            raise PanesError("function-arguments", f"{call.name} takes no named arguments", arg.span, usage)
         param = signature.param(index)
         if not _fits(arg, param.takes):
-            raise PanesError(code, f"{param.name} of {call.name} must be {param.takes.value}", arg.span, usage)
-        if param.takes in (Takes.COUNT, Takes.POSITIVE) and (arg.unsigned or 0) > MOST_ROWS:
-            raise PanesError(code, f"{param.name} of {call.name} must be at most {MOST_ROWS}", arg.span, usage)
+            message = f"{param.name} of {call.name} must be {param.takes.value}"
+            raise PanesError("function-arguments", message, arg.span, usage)
+        args.append(arg)
+        if param.takes in (Takes.COUNT, Takes.POSITIVE) and isinstance(arg.constant, int):
+            if arg.constant > MOST_ROWS:
+                message = f"{param.name} of {call.name} must be at most {MOST_ROWS}"
+                raise PanesError("function-arguments", message, arg.span, usage)
+            args[-1] = number_expr(arg.constant, arg.span)
+    return replace(call, args=tuple(args))
 
 
 def _number(signature: Signature) -> str:
@@ -41,10 +56,21 @@ def _fits(arg: Expr, takes: Takes) -> bool:
         case Takes.BOOLEAN:
             return arg.boolean is not None
         case Takes.COUNT:
-            return arg.unsigned is not None
+            return isinstance(arg.constant, int) and arg.constant >= 0
         case Takes.POSITIVE:
-            return bool(arg.unsigned)
-        case Takes.CONSTANT:
-            return not arg.columns
+            return isinstance(arg.constant, int) and arg.constant > 0
+        case Takes.PERCENTAGE:
+            several = arg.tree.expressions if isinstance(arg.tree, exp.Array) else [arg.tree]
+            return not arg.columns and bool(several) and all(_may_be(one, Fraction(0), Fraction(1)) for one in several)
+        case Takes.ERROR:
+            return not arg.columns and _may_be(arg.tree, Fraction(1, 1000), Fraction(39, 100))
         case _:
             assert_never(takes)
+
+
+def _may_be(tree: exp.Expr, least: Fraction, most: Fraction) -> bool:
+    """Whether a constant lies between two others, as far as that can be told without Spark."""
+    value: Constant | None = fold(tree)
+    if value is None:
+        return not is_null(tree)
+    return isinstance(value, int | Fraction) and least <= value <= most

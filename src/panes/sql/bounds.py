@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from panes.errors import PanesError
 from panes.functions.signature import Signature
-from panes.sql.arguments import check_arguments
+from panes.sql.arguments import checked
 from panes.sql.calls import Call, calls_in, rewrite_calls
 from panes.sql.stateful import Mappings
 from panes.sql.tokens import Token, span_of
@@ -17,7 +17,7 @@ def rewrite_bounds(tokens: Sequence[Token], window: WindowKind | None, mappings:
     """The tokens with a placeholder for each bound of the window."""
 
     def placeholder(call: Call) -> Token:
-        check_arguments(call, Signature())
+        checked(call, Signature())
         if call.over is not None or call.filter is not None:
             raise PanesError("over-not-allowed", f"{call.name} stands alone", call.span)
         if window is None:

@@ -1,4 +1,7 @@
-"""Function calls in a sequence of tokens: `f(args) [IGNORE NULLS] [FILTER (…)] [IGNORE NULLS] [OVER …]`."""
+"""Function calls in a sequence of tokens: `f(args) [IGNORE NULLS] [FILTER (…)] [IGNORE NULLS] [OVER …]`.
+
+IGNORE NULLS may also stand inside the parentheses, after any argument.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from panes.source import Span
 from panes.sql.expr import Expr
 from panes.sql.lambdas import Names, parameters_at, refuse_parameters
 from panes.sql.over import Over, expr_list, over_length, parse_over
-from panes.sql.tokens import Token, closing, span_of
+from panes.sql.tokens import Token, TokenType, closing, span_of, top_level
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def parse_call(tokens: Sequence[Token], place: Place, rewrite: Rewrite = tuple) 
     """The call at a place; `rewrite` is applied to everything inside its parentheses first."""
     inside = rewrite(tokens[place.start + 2 : place.close])
     distinct = bool(inside) and inside[0].word == "DISTINCT" and len(inside) > 1
-    ignore_nulls: bool | None = None
+    inside, ignore_nulls = _without_nulls_clause(inside)
     condition: Expr | None = None
     end = place.over_start if place.over_start is not None else place.end + 1
     index = place.close + 1
@@ -135,7 +138,7 @@ def parse_call(tokens: Sequence[Token], place: Place, rewrite: Rewrite = tuple) 
             index = last + 1
         else:
             if ignore_nulls is not None:
-                raise PanesError("parse-error", "IGNORE or RESPECT NULLS stands twice", tokens[index].span)
+                raise _nulls_twice(tokens[index])
             ignore_nulls = tokens[index].word == "IGNORE"
             index += 2
     over = None
@@ -151,3 +154,22 @@ def parse_call(tokens: Sequence[Token], place: Place, rewrite: Rewrite = tuple) 
         over,
         span_of(tokens[place.start : place.end + 1]),
     )
+
+
+def _without_nulls_clause(inside: tuple[Token, ...]) -> tuple[tuple[Token, ...], bool | None]:
+    """The arguments of `f(x IGNORE NULLS)` or `f(x IGNORE NULLS, 2)` without the clause, and what it says."""
+    ignore_nulls: bool | None = None
+    ends = [index for index in top_level(inside) if inside[index].kind == TokenType.COMMA]
+    for end in reversed([*ends, len(inside)]):
+        words = [token.word for token in inside[max(end - 3, 0) : end]]
+        if words[1:] not in (["IGNORE", "NULLS"], ["RESPECT", "NULLS"]) or words[0] == ",":
+            continue
+        if ignore_nulls is not None:
+            raise _nulls_twice(inside[end - 2])
+        ignore_nulls = words[1] == "IGNORE"
+        inside = (*inside[: end - 2], *inside[end:])
+    return inside, ignore_nulls
+
+
+def _nulls_twice(token: Token) -> PanesError:
+    return PanesError("parse-error", "IGNORE or RESPECT NULLS stands twice", token.span)

@@ -11,6 +11,7 @@ from sqlglot.errors import ParseError
 
 from panes.errors import PanesError
 from panes.source import Span
+from panes.sql.constants import Constant, fold
 from panes.sql.text import key_of, text_of
 from panes.sql.tokens import SPARK, RawToken, Token, TokenType, mark, name_token, parenthesised, span_of
 
@@ -103,6 +104,11 @@ class Expr:
                 return int(text)
         return None
 
+    @cached_property
+    def constant(self) -> Constant | None:
+        """The value, if the expression is a constant that can be computed without Spark."""
+        return None if self.columns else fold(self.tree)
+
     @property
     def string(self) -> str | None:
         """The value, if the expression is a string literal."""
@@ -152,6 +158,11 @@ class Expr:
 def column_expr(name: str, span: Span) -> Expr:
     """A column that Panes refers to."""
     return Expr((name_token(name, span),))
+
+
+def number_expr(number: int, span: Span) -> Expr:
+    """A number that Panes has computed, standing where `span` was written."""
+    return Expr((mark(str(number), TokenType.NUMBER, span),))
 
 
 def conjunction(parts: Sequence[Expr]) -> Expr:

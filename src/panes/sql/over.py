@@ -8,10 +8,9 @@ from enum import Enum
 
 from panes.errors import PanesError
 from panes.source import Span
-from panes.sql.expr import Expr
+from panes.sql.constants import MOST_ROWS, difference, is_null, least
+from panes.sql.expr import Expr, number_expr
 from panes.sql.tokens import Token, TokenType, closing, span_of, split, top_level
-
-MOST_ROWS = 2**31 - 1  # Spark's INT
 
 
 @dataclass(frozen=True)
@@ -220,10 +219,12 @@ def _frame(tokens: tuple[Token, ...]) -> Frame:
 def _reversed(start: Bound, end: Bound) -> bool:
     if start.kind != end.kind:
         return start.kind.value > end.kind.value
-    first, last = (bound.offset.unsigned if bound.offset is not None else None for bound in (start, end))
-    if first is None or last is None:
+    near, far = (end, start) if start.kind == BoundKind.PRECEDING else (start, end)
+    known = [bound.offset.constant if bound.offset is not None else None for bound in (far, near)]
+    if known[0] is None or known[1] is None:
         return False
-    return first < last if start.kind == BoundKind.PRECEDING else first > last
+    between = difference(known[0], known[1])
+    return between is not None and least(between) < 0
 
 
 def _bound(tokens: Sequence[Token], span: Span, unit: FrameUnit) -> Bound:
@@ -236,22 +237,29 @@ def _bound(tokens: Sequence[Token], span: Span, unit: FrameUnit) -> Bound:
         case ["CURRENT", "ROW"] | ["CURRENT ROW"]:
             return CURRENT_ROW
         case [*_, "PRECEDING" | "FOLLOWING" as direction] if len(words) > 1:
-            offset = Expr(tuple(tokens[:-1]))
-            if unit == FrameUnit.ROWS and offset.unsigned is None:
-                raise PanesError(
-                    "over-arguments",
-                    "the offset of a ROWS frame is a number of rows",
-                    offset.span,
-                    "Write an unsigned integer, or RANGE for a distance in values or time.",
-                )
-            if unit == FrameUnit.ROWS and (offset.unsigned or 0) > MOST_ROWS:
-                raise PanesError("over-arguments", f"a ROWS frame reaches at most {MOST_ROWS} rows", offset.span)
-            if unit == FrameUnit.RANGE and offset.columns:
-                raise PanesError("over-arguments", "the offset of a RANGE frame is a constant", offset.span)
-            return Bound(BoundKind[direction], offset)
+            return Bound(BoundKind[direction], _offset(Expr(tuple(tokens[:-1])), unit))
     raise PanesError(
         "parse-error",
         "this is not a bound of a frame",
         span_of(tokens) if tokens else span,
         "UNBOUNDED PRECEDING, n PRECEDING, CURRENT ROW, n FOLLOWING or UNBOUNDED FOLLOWING.",
     )
+
+
+def _offset(offset: Expr, unit: FrameUnit) -> Expr:
+    """A constant that is not negative; of a ROWS frame a number of rows."""
+    value = offset.constant
+    if unit == FrameUnit.ROWS:
+        if not isinstance(value, int) or value < 0:
+            message = "the offset of a ROWS frame is a constant number of rows"
+            hint = "Write an integer, 0 or more, or RANGE for a distance in values or time."
+            raise PanesError("over-arguments", message, offset.span, hint)
+        if value > MOST_ROWS:
+            raise PanesError("over-arguments", f"a ROWS frame reaches at most {MOST_ROWS} rows", offset.span)
+        return number_expr(value, offset.span)
+    if offset.columns:
+        raise PanesError("over-arguments", "the offset of a RANGE frame is a constant", offset.span)
+    if is_null(offset.tree) or (value is not None and least(value) < 0):
+        hint = "A distance is 0 or more: PRECEDING and FOLLOWING say its direction."
+        raise PanesError("over-arguments", "the offset of a RANGE frame is NULL or negative", offset.span, hint)
+    return offset

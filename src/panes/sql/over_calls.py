@@ -8,7 +8,7 @@ from dataclasses import replace
 from panes.errors import PanesError, suggestion
 from panes.functions import Functions
 from panes.sql import aggregates
-from panes.sql.arguments import check_arguments
+from panes.sql.arguments import checked
 from panes.sql.calls import Call, Place, calls_in, rewrite_calls
 from panes.sql.over import BoundKind, FrameUnit, Over
 from panes.sql.stateful import Mappings
@@ -45,7 +45,7 @@ def normalise(call: Call, functions: Functions) -> Call:
             close = suggestion(call.name, [*functions.over, *functions.aggregates, *functions.stateful.names()])
             raise PanesError("unknown-function", f"{call.name} is not an OVER function", call.span, close)
         return aggregates.normalise(call, functions)
-    check_arguments(call, function.signature)
+    call = checked(call, function.signature)
     if call.distinct or call.filter is not None:
         what = "DISTINCT" if call.distinct else "FILTER"
         raise PanesError("function-arguments", f"{call.name} takes no {what}", call.span)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from panes.errors import PanesError
 from panes.functions import Functions
-from panes.sql.arguments import check_arguments
+from panes.sql.arguments import checked
 from panes.sql.calls import Call, Place, calls_in, rewrite_calls
 from panes.sql.over import Over
 from panes.sql.placeholders import ColPlaceholderAllocator
@@ -61,7 +61,7 @@ def normalise(call: Call, functions: Functions) -> Call:
     """A checked stateful call: its condition in `filter`, only PARTITION BY left in `over`."""
     function = functions.stateful.get(call.name)
     assert function is not None and call.span is not None
-    check_arguments(call, function.signature)
+    call = checked(call, function.signature)
     _refuse_over_inside(call)
     if call.distinct:
         raise PanesError("unsupported-clause", f"DISTINCT in the stateful call {call.name}", call.span)

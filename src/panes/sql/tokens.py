@@ -160,7 +160,7 @@ def name_token(name: str, span: Span) -> Token:
 
 
 def mark(text: str, kind: TokenType, span: Span) -> Token:
-    """A parenthesis or keyword that Panes puts in."""
+    """A parenthesis, keyword or number that Panes puts in."""
     return Token(kind, text, span, (RawToken(kind, text),))
 
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from panes.functions.over import RANKS
 from panes.logical.plan import Filter, OverWindow, Plan, TopN, bottom_up
+from panes.sql.constants import MOST_ROWS, fold
 from panes.sql.expr import Expr
 
 
@@ -43,7 +44,7 @@ def upper_limit(predicate: Expr) -> TopN | None:
             column, number = tree.expression, tree.this
         case _:
             return None
-    if len(column.parts) != 1 or not isinstance(number, exp.Literal) or not number.is_int or len(number.name) > 19:
+    limit = fold(number)
+    if len(column.parts) != 1 or not isinstance(limit, int) or limit > MOST_ROWS:
         return None
-    limit = int(number.name) - isinstance(tree, exp.LT | exp.GT)
-    return TopN(column.name.lower(), max(limit, 0))
+    return TopN(column.name.lower(), max(limit - isinstance(tree, exp.LT | exp.GT), 0))
