@@ -317,6 +317,12 @@ def test_the_way_out(sql, code, place):
         (grouped(TUMBLING, "approx_percentile(a)"), "percentile"),
         ("SELECT latst(a) OVER (PARTITION BY k) FROM t", "latest"),
         (grouped("tumblingwindow('s', 10)"), "ss"),
+        (grouped("tumblingwindow('mins', 10)"), "mi"),
+        (grouped("tumblingwindow('minuts', 10)"), "mi"),
+        (grouped("tumblingwindow('m', 10)"), "mi"),
+        (grouped("tumblingwindow('millis', 10)"), "ms"),
+        (grouped("tumblingwindow('HRS', 10)"), "hh"),
+        (grouped("tumblingwindow('xx', 10)"), "dd, hh, mi, ms, ss"),
     ],
 )
 def test_what_was_meant(sql, meant):

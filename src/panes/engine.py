@@ -86,8 +86,10 @@ class Engine:
         return stream
 
     def register(self, function: StatefulFunction) -> None:
-        """Add a stateful function of your own."""
-        self.functions.stateful.register_function(function)
+        """Add a stateful function of your own, under a name that means nothing else."""
+        from panes.spark.session import is_spark_function
+
+        self.functions.stateful.register_function(function, lambda name: is_spark_function(name, self._spark))
 
     def sql(self, query: str) -> DataFrame:
         """The result of a query as a DataFrame."""

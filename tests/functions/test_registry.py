@@ -2,11 +2,14 @@
 
 import pytest
 
+from panes import Engine
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.aggregates import SPARK_ONLY
 from panes.functions.registry import Registry
 from panes.functions.stateful import StatefulFunction, StatefulFunctionInstance, StatefulFunctionRegistry
+from panes.functions.taken import BOUNDS, WINDOWS, taken
+from panes.sql.windows import USAGE
 
 
 class Counter(StatefulFunctionInstance):
@@ -67,6 +70,53 @@ def test_a_built_in_s_name_is_taken():
     with pytest.raises(PanesError) as caught:
         Functions().stateful.register_function(function)
     assert caught.value.code == "duplicate-name"
+
+
+TAKEN = {
+    "sum": "an aggregate",
+    "First_Value": "an aggregate",
+    "corr": "an aggregate",
+    "rank": "an OVER function",
+    "lead": "an OVER function",
+    "tumblingwindow": "a window",
+    "StateWindow": "a window",
+    "window_start": "a function of windows",
+    "case": "a word of SQL",
+    "between": "a word of SQL",
+    "in": "a word of SQL",
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("registry", [StatefulFunctionRegistry(), Functions().stateful])
+def test_a_name_that_means_something_is_taken(registry, name):
+    function = CountCalls()
+    function.name = name
+    with pytest.raises(PanesError) as caught:
+        registry.register_function(function)
+    assert (caught.value.code, caught.value.message) == ("duplicate-name", f"{name.lower()} is {TAKEN[name]} already")
+    assert not registry.is_registered(name)
+
+
+@pytest.mark.parametrize("name", ["upper", "Transform", "date_trunc", "session_window"])
+def test_a_function_of_spark_is_taken(name):
+    """Told by PySpark, while no session runs."""
+    engine, function = Engine(), CountCalls()
+    function.name = name
+    with pytest.raises(PanesError) as caught:
+        engine.register(function)
+    assert (caught.value.code, caught.value.message) == (
+        "duplicate-name",
+        f"{name.lower()} is a function of Spark already",
+    )
+    engine.register(CountCalls())
+    assert engine.functions.stateful.is_registered("count_calls")
+
+
+def test_every_window_and_bound_is_taken():
+    assert frozenset(USAGE) == WINDOWS
+    assert all(taken(name) for name in (*WINDOWS, *BOUNDS, *Functions().aggregates, *Functions().over))
+    assert not any(taken(name) for name in ("streak", "total", "count_calls", "top", "format_row"))
 
 
 @pytest.mark.parametrize("name", ["", "two words", "1st", None, "a.b"])

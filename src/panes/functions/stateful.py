@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from panes.errors import PanesError
 from panes.functions.registry import Registry
 from panes.functions.signature import Param, Signature, Takes
+from panes.functions.taken import taken
 
 
 class StatefulFunctionInstance:
@@ -145,10 +146,18 @@ class StatefulFunctionRegistry:
     def __init__(self) -> None:
         self._functions = Registry[StatefulFunction | BuiltIn]("stateful function")
 
-    def register_function(self, function: StatefulFunction | BuiltIn) -> None:
+    def register_function(
+        self, function: StatefulFunction | BuiltIn, is_spark_function: Callable[[str], bool] = lambda name: False
+    ) -> None:
+        """Add a function under its name, which must mean nothing else in SQL; `is_spark_function` tells for Spark."""
         name = getattr(function, "name", None)
         if not isinstance(name, str) or not name.isidentifier():
             raise PanesError("function-arguments", f"a stateful function needs a name, not {name!r}")
+        if not isinstance(function, BuiltIn) and not self.is_registered(name):
+            means = taken(name) or ("a function of Spark" if is_spark_function(name) else None)
+            if means is not None:
+                hint = "Queries that use it would mean something else: give the function another name."
+                raise PanesError("duplicate-name", f"{name.lower()} is {means} already", None, hint)
         self._functions.register(name, function)
 
     def get(self, name: str) -> StatefulFunction | BuiltIn | None:

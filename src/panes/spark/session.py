@@ -6,7 +6,7 @@ import os
 import sys
 
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
 
@@ -66,3 +66,8 @@ def prepare(spark: SparkSession) -> SparkSession:
         if spark.conf.get(name, None) is None:
             spark.conf.set(name, value)
     return spark
+
+
+def is_spark_function(name: str, spark: SparkSession | None) -> bool:
+    """Whether Spark has a function of this name; without a session PySpark tells, which knows nearly all."""
+    return name.lower() in functions.__all__ if spark is None else spark.catalog.functionExists(name)

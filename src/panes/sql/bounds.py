@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from panes.errors import PanesError
 from panes.functions.signature import Signature
+from panes.functions.taken import BOUNDS
 from panes.sql.arguments import checked
 from panes.sql.calls import Call, calls_in, rewrite_calls
 from panes.sql.stateful import Mappings
 from panes.sql.tokens import Token, span_of
-from panes.sql.windows import BOUNDS, Window, WindowKind
+from panes.sql.windows import Window, WindowKind
 
 
 def rewrite_bounds(tokens: Sequence[Token], window: WindowKind | None, mappings: Mappings) -> tuple[Token, ...]:

@@ -14,6 +14,7 @@ from sqlglot.errors import ParseError
 
 from panes.errors import PanesError
 from panes.functions import Functions
+from panes.functions.taken import BOUNDS
 from panes.source import Source, Span
 from panes.sql.calls import calls_in
 from panes.sql.clauses import cut_select, query_clauses
@@ -40,7 +41,7 @@ from panes.sql.statements import (
 from panes.sql.template import table_reference, template_of
 from panes.sql.text import text_of
 from panes.sql.tokens import SPARK, Token, TokenType, check_brackets, closing, span_of, split, tokenize
-from panes.sql.windows import BOUNDS, is_window
+from panes.sql.windows import is_window
 
 Result = TypeVar("Result")
 

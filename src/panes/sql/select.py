@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from panes.errors import PanesError
 from panes.functions import Functions
+from panes.functions.taken import BOUNDS
 from panes.source import Span
 from panes.sql.aggregates import is_aggregate, rewrite_aggregates
 from panes.sql.bounds import rewrite_bounds
@@ -30,7 +31,7 @@ from panes.sql.statements import (
 )
 from panes.sql.text import text_of
 from panes.sql.tokens import Token, TokenType, closing, span_of, split
-from panes.sql.windows import BOUNDS, WindowKind, is_window, parse_window
+from panes.sql.windows import WindowKind, is_window, parse_window
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TypeAlias
 
 from panes.errors import PanesError, suggestion
@@ -64,8 +65,6 @@ USAGE = {
     "slidingwindow": "slidingwindow(unit, lookback [, lookahead]) [OVER ([PARTITION BY …] [WHEN …])]",
     "statewindow": "statewindow(open, emit) [OVER (PARTITION BY …)]",
 }
-
-BOUNDS = frozenset(("window_start", "window_end", "window_trigger"))
 
 
 def is_window(name: str) -> bool:
@@ -147,8 +146,16 @@ def _unit(call: Call, index: int) -> TimeUnit:
     try:
         return TimeUnit(text)
     except ValueError:
-        hint = suggestion(text, [unit.value for unit in TimeUnit])
-        raise PanesError("unknown-time-unit", f"{text!r} is not a unit of time", arg.span, hint) from None
+        raise PanesError("unknown-time-unit", f"{text!r} is not a unit of time", arg.span, _unit_meant(text)) from None
+
+
+def _unit_meant(text: str) -> str | None:
+    """A hint for a unit that is written as a word, whole or cut short: `mins` and `m` are minutes."""
+    word = text.lower()
+    often = sorted(TimeUnit, key=lambda unit: unit is TimeUnit.MILLISECONDS)
+    found = [unit.value for unit in often if word and unit.name.lower().startswith(word.removesuffix("s"))]
+    found += [unit.value for unit in often if get_close_matches(word, [unit.name.lower()], n=1)]
+    return f"Did you mean {found[0]}?" if found else suggestion(text, [unit.value for unit in TimeUnit])
 
 
 def _number(call: Call, index: int, name: str, least: int = 1) -> int:

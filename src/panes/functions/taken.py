@@ -1,0 +1,29 @@
+"""Names that mean something in SQL already: a user's function under one of them would change what queries mean."""
+
+from __future__ import annotations
+
+from sqlglot.dialects import Spark
+
+from panes.functions.aggregates import AGGREGATES, SPARK_ONLY
+from panes.functions.over import OVER_FUNCTIONS
+
+WINDOWS = frozenset(("tumblingwindow", "hoppingwindow", "sessionwindow", "countwindow", "slidingwindow", "statewindow"))
+BOUNDS = frozenset(("window_start", "window_end", "window_trigger"))
+
+
+def taken(name: str) -> str | None:
+    """What a name stands for, as far as that can be told without Spark; None if it is free.
+
+    >>> taken("Sum"), taken("window_end"), taken("case"), taken("streak")
+    ('an aggregate', 'a function of windows', 'a word of SQL', None)
+    """
+    name = name.lower()
+    if name in SPARK_ONLY or any(name in (one.name, *one.aliases) for one in AGGREGATES):
+        return "an aggregate"
+    if any(name == one.name for one in OVER_FUNCTIONS):
+        return "an OVER function"
+    if name in WINDOWS:
+        return "a window"
+    if name in BOUNDS:
+        return "a function of windows"
+    return "a word of SQL" if name.upper() in Spark.Tokenizer.KEYWORDS else None
