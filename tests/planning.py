@@ -84,7 +84,12 @@ def node_names(nodes: list[Any]) -> list[str]:
 
 
 def operators(sql: str, known: Catalog | None = None) -> list[Any]:
-    """The physical operators that keep state, last evaluated first."""
+    """The physical operators of a query's features, last evaluated first."""
+    return [node for node in stateful(sql, known) if not isinstance(node, physical.Normalize)]
+
+
+def stateful(sql: str, known: Catalog | None = None) -> list[Any]:
+    """The physical operators that keep state."""
     return [node for node in physical_nodes(compiled(sql, known).physical) if hasattr(node, "placement")]
 
 

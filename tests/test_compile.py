@@ -56,7 +56,7 @@ SHAPES = [
     (
         "SELECT sum(a) OVER (PARTITION BY k ORDER BY v) FROM changes WHERE a > 0",
         [*OUT, "OverWindow", "Filter", *SOURCE],
-        [*OUT, "OverWindow", "Filter", *SOURCE],
+        [*OUT, "OverWindow", "Normalize", "Filter", *SOURCE],
     ),
     (
         "SELECT k, rank() OVER (PARTITION BY window_end() ORDER BY sum(a) DESC) AS r FROM t "

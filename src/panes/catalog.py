@@ -33,6 +33,7 @@ class Stream:
     state_ttl: int | None = None
     heartbeat: int | None = None
     on_inconsistency: str = "fail"
+    preimages: str = "maybe"
     streaming: bool = True
     options: Mapping[str, str] = field(default_factory=dict)
 
@@ -180,6 +181,8 @@ def _check_changelog(stream: Stream) -> None:
         raise PanesError("stream-options", f"{stream.name} has a sequence but is not a changelog")
     if stream.on_inconsistency not in ("fail", "skip"):
         raise PanesError("stream-options", f"on_inconsistency of {stream.name} is 'fail' or 'skip'")
+    if stream.preimages not in ("always", "maybe"):
+        raise PanesError("stream-options", f"preimages of {stream.name} is 'always' or 'maybe'")
 
 
 def without_change_type(columns: Sequence[Column]) -> tuple[Column, ...]:

@@ -14,7 +14,7 @@ from panes.sql.duration import microseconds
 from panes.sql.statements import CreateStream
 
 # Options of CREATE STREAM … WITH that are Panes'; all others are the connector's.
-OWN_OPTIONS = frozenset(("changelog", "sequence", "state_ttl", "heartbeat", "on_inconsistency"))
+OWN_OPTIONS = frozenset(("changelog", "sequence", "state_ttl", "heartbeat", "on_inconsistency", "preimages"))
 
 
 def declare(
@@ -30,6 +30,7 @@ def declare(
     state_ttl: str | None = None,
     heartbeat: str | None = None,
     on_inconsistency: str = "fail",
+    preimages: str = "maybe",
     options: dict[str, str] | None = None,
 ) -> Stream:
     """A checked stream; `watermark` is a text such as '10 seconds', or microseconds."""
@@ -47,6 +48,7 @@ def declare(
             _length("state_ttl", state_ttl),
             _length("heartbeat", heartbeat),
             on_inconsistency,
+            preimages,
             streaming,
             options or {},
         )
@@ -81,6 +83,7 @@ def declare_from(statement: CreateStream) -> Stream:
             state_ttl=options.get("state_ttl"),
             heartbeat=options.get("heartbeat"),
             on_inconsistency=options.get("on_inconsistency", "fail"),
+            preimages=options.get("preimages", "maybe"),
             options=others,
         )
     watermark = statement.watermark

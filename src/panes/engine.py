@@ -60,6 +60,7 @@ class Engine:
         state_ttl: str | None = None,
         heartbeat: str | None = None,
         on_inconsistency: str = "fail",
+        preimages: str = "maybe",
     ) -> Stream:
         """Register a DataFrame, streaming or batch, under a name for SQL."""
         for field in df.schema.fields:
@@ -80,6 +81,7 @@ class Engine:
             state_ttl=state_ttl,
             heartbeat=heartbeat,
             on_inconsistency=on_inconsistency,
+            preimages=preimages,
         )
         self.catalog.streams.put(stream)
         self.frames[name.lower()] = df

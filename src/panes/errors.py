@@ -43,7 +43,7 @@ CODES: dict[str, str] = {
     "stream-ended": "a checkpoint that was flushed and sealed",
     "unsafe-checkpoint": "a Spark that writes checkpoints in a way that no restart can rely on",
     "function-failed": "a stateful function of your own raised an error, or returned what is not of its type",
-    "inconsistent-change": "a change of a key that is not there, or an insert of one that is",
+    "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }
 
 

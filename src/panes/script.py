@@ -177,6 +177,7 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
             "state_ttl": spelled(stream.state_ttl) if stream.state_ttl is not None else None,
             "heartbeat": spelled(stream.heartbeat) if stream.heartbeat is not None else None,
             "on_inconsistency": stream.on_inconsistency if stream.changelog else None,
+            "preimages": stream.preimages if stream.preimages != "maybe" else None,
             **shown_options(stream.options),
         }
         columns = [(column.name, column.type or "") for column in stream.columns]

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from typing import Any
 
 import pytest
-from planning import catalog, compiled, node_names, operators, physical_nodes
+from planning import catalog, compiled, node_names, operators, physical_nodes, stateful
 
-from panes.physical.plan import Filter, OverWindow, Placement, Project, StatefulFunction, Watermark
+from panes.catalog import Catalog, Column
+from panes.declare import declare
+from panes.physical.plan import (
+    DataSink,
+    DataSource,
+    Filter,
+    OverWindow,
+    Placement,
+    Project,
+    StatefulFunction,
+    Watermark,
+)
 
 SECOND = 1_000_000
 
@@ -184,9 +196,14 @@ def test_order(sql, time, shift, key):
 
 
 def test_a_changelog_is_ordered_by_its_sequence():
-    assert placed("SELECT rank() OVER (ORDER BY a) FROM changes").sequence == "b"
-    assert placed("SELECT rank() OVER (ORDER BY a) FROM (SELECT a, b AS n FROM changes)").sequence == "n"
-    assert placed("SELECT rank() OVER (ORDER BY ts) FROM t").sequence is None
+    """By the operator that reads it first."""
+    for sql, sequences in (
+        ("SELECT rank() OVER (ORDER BY a) FROM changes", ["b"]),
+        ("SELECT rank() OVER (ORDER BY a) FROM (SELECT a, b AS n FROM changes)", [None, "b"]),
+        ("SELECT rank() OVER (PARTITION BY v ORDER BY a) FROM changes", [None, "b"]),
+        ("SELECT rank() OVER (ORDER BY ts) FROM t", [None]),
+    ):
+        assert [one.placement.sequence for one in stateful(sql)] == sequences
 
 
 @pytest.mark.parametrize(
@@ -284,6 +301,42 @@ def test_filters_and_projections_know_that_rows_are_changes():
         assert all(node.changelog for node in physical_nodes(plan) if isinstance(node, Filter | Project))
     plan = compiled("SELECT rank() OVER (ORDER BY v) AS r FROM t WHERE a > 0 QUALIFY r < 9 EMIT CHANGES").physical
     assert [node.changelog for node in physical_nodes(plan) if isinstance(node, Filter)] == [True, False]
+
+
+def changelog(**options: Any) -> Catalog:
+    known = Catalog()
+    columns = [Column("id", "bigint"), Column("shop", "string"), Column("v", "int"), Column("seq", "bigint")]
+    known.streams.put(declare("c", columns, streaming=True, changelog=True, key=["shop", "id"], **options))
+    return known
+
+
+ALWAYS = {"preimages": "always"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "options", "nodes"),
+    [
+        ("SELECT rank() OVER (PARTITION BY v ORDER BY id) FROM c", {}, "OverWindow Normalize"),
+        ("SELECT rank() OVER (PARTITION BY shop, v ORDER BY id) FROM c", {}, "OverWindow Normalize"),
+        ("SELECT rank() OVER (PARTITION BY v ORDER BY id) FROM c", ALWAYS, "OverWindow"),
+        ("SELECT rank() OVER (PARTITION BY v ORDER BY id) FROM c", {**ALWAYS, "sequence": "seq"},
+         "OverWindow Normalize"),
+        ("SELECT rank() OVER (PARTITION BY upper(shop) ORDER BY v) FROM c", {}, "OverWindow"),
+        ("SELECT rank() OVER (ORDER BY v) FROM c", {"sequence": "seq"}, "OverWindow"),
+        ("SELECT rank() OVER (PARTITION BY shop ORDER BY v) FROM c WHERE v > 0", {}, "OverWindow Normalize Filter"),
+        ("SELECT rank() OVER (PARTITION BY shop ORDER BY v) FROM c WHERE v > 0", ALWAYS, "OverWindow Filter"),
+        ("SELECT * FROM (SELECT rank() OVER (PARTITION BY shop ORDER BY v) AS r FROM c) WHERE r > 1", {},
+         "Filter OverWindow"),
+        ("SELECT v FROM c", {}, "Normalize"),
+        ("SELECT v FROM c WHERE v > 0", {}, "Normalize Filter"),
+        ("SELECT v FROM c WHERE v > 0", ALWAYS, "Filter Pair"),
+        ("SELECT v FROM (SELECT v + 1 AS v FROM c) WHERE v > 0", {}, "Filter Normalize"),
+    ],
+)  # fmt: skip
+def test_a_changelog_is_normalized_where_old_rows_may_be_missing(sql, options, nodes):
+    plan = compiled(sql, changelog(**options)).physical
+    own = (DataSource, DataSink, Project)
+    assert [type(node).__name__ for node in physical_nodes(plan) if not isinstance(node, own)] == nodes.split()
 
 
 GROUPED = "GROUP BY tumblingwindow('ss', 1), k, upper(k) EMIT CHANGES"

@@ -1,16 +1,17 @@
-"""Where the row of each key stands: the sort columns of all rows in sorted blocks, by key.
+"""What is known of each key: where its row stands, or all of it, and its last sequence; in sorted blocks, by key.
 
 A micro-batch reads and writes the blocks into which its keys belong, and no others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from panes.kernels.blocks import HOME, Directory
 from panes.kernels.cutting import Cutter
@@ -56,6 +57,15 @@ class KeyIndex:
         rows = rows.take(pa.array(self._sorting.permutation(rows)))
         dirty = np.bincount(homes, minlength=len(directory)) > 0
         return Cutter(self.size, self._sorting).rewritten(directory, rows, dirty, loaded, self.columns).write()
+
+    def kept(self, directory: Directory, keeps: Callable[[pa.Table], pa.ChunkedArray]) -> Directory:
+        """Without the rows that are not kept; all blocks, at least one, are read for it."""
+        loaded = np.ones(len(directory), np.bool_)
+        rows = directory.load(loaded)
+        keep = keeps(rows)
+        homes = rows.filter(pc.invert(keep))[HOME].to_numpy()
+        dirty = np.bincount(homes, minlength=len(directory)) > 0
+        return Cutter(self.size, self._sorting).rewritten(directory, rows.filter(keep), dirty, loaded, self.columns)
 
     @cached_property
     def _sorting(self) -> Sorting:

@@ -23,7 +23,6 @@ from panes.kernels.cutting import Cutter
 from panes.kernels.duck import places, query
 from panes.kernels.frames import Mask, Places, covered, runs
 from panes.kernels.kernel import Clock, State, Step
-from panes.kernels.key_index import KeyIndex
 from panes.kernels.over_beside import Beside
 from panes.kernels.over_going import POSITION, RANKS, Column, Going, chunks_of, is_carried, state_of
 from panes.kernels.over_merged import Merged, Touched, sees
@@ -47,8 +46,9 @@ class OverChanges:
     """The kernel of OVER windows whose input or output is a changelog.
 
     `key` identifies a row; `tie_break` makes the order total. `arrival` are the columns that order the changes of a
-    micro-batch, after `sequence`. Without `change_type` all rows are inserts of keys that are new. `top_n` is a rank's
-    output and how far it counts. `size` is that of a block, in rows.
+    micro-batch; for `sequence`, `time`, `state_ttl`, `is_net` and `key_names` see Netting. Without `change_type` all
+    rows are inserts of keys that are new. `top_n` is a rank's output and how far it counts. `size` is that of a block,
+    in rows.
     """
 
     partition: tuple[str, ...]
@@ -60,7 +60,11 @@ class OverChanges:
     change_type: str | None
     arrival: tuple[str, ...]
     sequence: str | None = None
+    time: str | None = None
+    state_ttl: int | None = None
     on_inconsistency: Literal["fail", "skip"] = "fail"
+    is_net: bool = False
+    key_names: tuple[str, ...] = ()
     top_n: tuple[str, int] | None = None
     size: int = 128
 
@@ -76,8 +80,8 @@ class OverChanges:
         net = self._net(state, bounded(batch, self.calls, self.order_by))
         touched = self._touched(net)
         if touched is None:
-            counters = self._counters(directory, inconsistent_rows=net.inconsistent)
-            return Step(state, None, counters)
+            counters = self._counters(directory, inconsistent_rows=net.inconsistent, stale_rows=net.stale)
+            return Step(State((*directory.write(), *net.index), net.facts), None, counters)
         homes = directory.with_any(touched.keys)
         merged = self._merged(directory, homes, net, touched)
         loaded = homes
@@ -93,16 +97,17 @@ class OverChanges:
         counters = self._counters(
             after,
             inconsistent_rows=net.inconsistent,
+            stale_rows=net.stale,
             rows_out=out.num_rows,
             rows_recomputed=int(done.again.sum()),
             unchanged_rows=int((done.again & ~done.changed).sum()),
             blocks_read=int(loaded.sum()),
         )
-        return Step(State((*after.write(), *net.index), state.facts), out if out.num_rows else None, counters)
+        return Step(State((*after.write(), *net.index), net.facts), out if out.num_rows else None, counters)
 
     def _counters(self, directory: Directory, **more: int) -> dict[str, int]:
-        names = ("rows_out", "rows_recomputed", "unchanged_rows", "blocks_read", "inconsistent_rows", "late_rows")
-        return dict.fromkeys(names, 0) | {"groups": int(directory.sizes.sum())} | more
+        names = ("rows_out", "rows_recomputed", "unchanged_rows", "blocks_read", "inconsistent_rows", "stale_rows")
+        return dict.fromkeys((*names, "late_rows"), 0) | {"groups": int(directory.sizes.sum())} | more
 
     # ---- the table's change
 
@@ -139,11 +144,23 @@ class OverChanges:
 
     def _net(self, state: State, batch: pa.Table) -> Net:
         if self.change_type is None:
-            return Net(batch.select(self._sorting.columns).slice(0, 0), batch.select(self._columns), ())
-        names = tuple(dict.fromkeys((*self.key, *self._sorting.columns)))
-        index = KeyIndex(self.key, names, self.size)
-        netting = Netting(index, self._columns, self.change_type, self.arrival, self.sequence, self.on_inconsistency)
-        return netting.net(state.chunks, batch)
+            removed = batch.select(self._sorting.columns).slice(0, 0)
+            return Net(removed, batch.select(self._columns), (), state.facts)
+        netting = Netting(
+            self.key,
+            self._sorting.columns,
+            self._columns,
+            self.change_type,
+            self.arrival,
+            self.sequence,
+            self.time,
+            self.state_ttl,
+            self.on_inconsistency,
+            self.is_net,
+            key_names=self.key_names,
+            size=self.size,
+        )
+        return netting.net(state, batch)
 
     # ---- what is read
 

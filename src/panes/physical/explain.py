@@ -15,9 +15,11 @@ from panes.physical.plan import (
     Hopping,
     Kind,
     Mode,
+    Normalize,
     Output,
     OverCall,
     OverWindow,
+    Pair,
     Placement,
     Plan,
     Project,
@@ -61,10 +63,15 @@ def _info(plan: Plan) -> Info:
             return _window(plan)
         case OverWindow():
             return _over(plan)
+        case Normalize(placement=placement):
+            info = _placement(placement, [])
+            return {"key": list(placement.key)} | {name: info[name] for name in info if name != "partition_by"}
+        case Pair(key=key):
+            return {"key": list(key), "pairs": "within a micro-batch", "state": None, "parallelism": "shards"}
         case Project(fields=fields):
             return {"fields": [_output(field) for field in fields]}
         case DataSink():
-            info: Info = {
+            info = {
                 "sink": plan.sink or "result",
                 "output": "changelog" if plan.changelog else "append",
             }
@@ -85,6 +92,8 @@ def _placement(placement: Placement, waits: list[str]) -> Info:
         info["state_ttl"] = spelled(placement.state_ttl)
     elif placement.state == State.PER_KEY and placement.partition_by and placement.mode != Mode.BATCH:
         info["hint"] = "state_ttl forgets quiet keys"
+    elif placement.sequence is not None and placement.mode != Mode.BATCH:
+        info["hint"] = "state_ttl forgets the sequences of deleted keys"
     info["parallelism"] = 1 if placement.one_shard else "shards"
     if waits:
         info["waits"] = " and ".join(waits)

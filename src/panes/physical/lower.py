@@ -23,10 +23,12 @@ from panes.physical.plan import (
     Hopping,
     Kind,
     Mode,
+    Normalize,
     Order,
     Output,
     OverCall,
     OverWindow,
+    Pair,
     Placement,
     Plan,
     Project,
@@ -83,11 +85,15 @@ def _on_inconsistency(plan: logical.Plan) -> str:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A physical plan, whether its rows are changes, and whether late rows are gone from it."""
+    """A physical plan, whether its rows are changes, and whether late rows are gone from it.
+
+    Changes that are `raw` are as a source has them: old rows may be missing, and they may come out of sequence.
+    """
 
     plan: Plan
     changelog: bool = False
     late_done: bool = False
+    raw: bool = False
 
 
 def _lower(plan: logical.Plan, lowering: Lowering) -> Lowered:
@@ -103,7 +109,8 @@ def _lower(plan: logical.Plan, lowering: Lowering) -> Lowered:
             return _stateful(plan, lowering)
         case logical.Filter(input=input_, predicates=predicates):
             done_ = _lower(input_, lowering)
-            return replace(done_, plan=Filter(done_.plan, tuple(p.sql for p in predicates), done_.changelog))
+            filtered = Filter(done_.plan, tuple(p.sql for p in predicates), done_.changelog)
+            return _normalized(replace(done_, plan=filtered), traits(input_), lowering)
         case logical.Window():
             return _window(plan, plan.keys, (), True, lowering)
         case logical.Aggregation(input=logical.Window() as window, keys=keys, aggregates=aggregates):
@@ -113,7 +120,7 @@ def _lower(plan: logical.Plan, lowering: Lowering) -> Lowered:
         case logical.OverWindow():
             return _over(plan, lowering)
         case logical.Project(input=input_, fields=fields):
-            done_ = _lower(input_, lowering)
+            done_ = _normalized(_lower(input_, lowering), traits(input_), lowering)
             outputs = tuple(Output(field.expr.sql, field.name) for field in fields)
             return replace(done_, plan=Project(done_.plan, outputs, done_.changelog))
         case logical.DataSink():
@@ -130,7 +137,26 @@ def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
     clocked = lowering.keeps_state and has_clock and not stream.changelog
     if clocked and stream.time is not None and stream.time.lower() in (name.lower() for name in plan.columns):
         source = Watermark(source, stream.time, stream.delay or 0)  # a batch need not say how late rows may be
-    return Lowered(source, stream.changelog)
+    if not stream.changelog:
+        return Lowered(source)
+    if stream.preimages == "maybe" or stream.sequence is not None:
+        return Lowered(source, True, raw=True)
+    key = tuple(name.lower() for name in stream.key)
+    return Lowered(source if lowering.keeps_state else Pair(source, key, stream.on_inconsistency), True)
+
+
+def _normalized(below: Lowered, inner: Traits, lowering: Lowering) -> Lowered:
+    """Changes that are complete: raw ones by an operator that keeps the last row of each key."""
+    if not below.raw:
+        return below
+    placement = _placement(inner.key, inner, EmitMode.CHANGES, State.ALL_ROWS, below, lowering)
+    return replace(below, plan=Normalize(below.plan, _with_sequences(placement, inner)), raw=False)
+
+
+def _with_sequences(placement: Placement, inner: Traits) -> Placement:
+    """The placement of an operator that reads a changelog as it is: what `state_ttl` forgets there are sequences."""
+    state_ttl = placement.state_ttl if inner.sequence is not None else None
+    return replace(placement, sequence=inner.sequence, state_ttl=state_ttl)
 
 
 def _mode(inner: Traits, below: Lowered) -> Mode:
@@ -156,11 +182,10 @@ def _placement(
         emit,
         state,
         late=mode == Mode.EVENT_TIME and not below.late_done and emit != EmitMode.IMMEDIATELY,
-        time=inner.time,
+        time=None if inner.changelog else inner.time,  # a deleted row may have none
         time_shift=inner.time_shift if inner.time is not None else 0,
         key=inner.key,
         state_ttl=lowering.state_ttl,
-        sequence=inner.sequence,
         on_inconsistency=lowering.on_inconsistency if below.changelog else "fail",
     )
 
@@ -279,6 +304,8 @@ def _kind(kind: windows.WindowKind) -> tuple[tuple[str, ...], Kind]:
 def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
     below = _lower(plan.input, lowering)
     inner = traits(plan.input)
+    if not _by_key(plan, inner):
+        below = _normalized(below, inner, lowering)
     changes = below.changelog or lowering.emit.emits_changes(plan)
     closes = closes_with_window(plan, inner)
     if not changes:
@@ -292,9 +319,13 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
         below,
         lowering,
     )
+    if below.raw:
+        placement = _with_sequences(placement, inner)
+    elif changes:
+        placement = replace(placement, late=False, state_ttl=None)
     operator = OverWindow(
         below.plan,
-        replace(placement, late=placement.late and not changes),
+        placement,
         tuple(Order(key.expr.sql, key.descending, key.nulls_first) for key in plan.order_by),
         tuple(OverCall(_argument(one.name, one.call), _frame(one.call)) for one in plan.calls),
         (plan.top_n.rank, plan.top_n.limit) if plan.top_n is not None else None,
@@ -303,6 +334,11 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
         below.changelog,
     )
     return Lowered(operator, changes, True)
+
+
+def _by_key(plan: logical.OverWindow, inner: Traits) -> bool:
+    """Whether a key stays in its partition whatever changes: then its shard knows all that was before."""
+    return all(set(expr.column_names) <= set(inner.key) for expr in plan.partition_by)
 
 
 def _over_state(plan: logical.OverWindow, changes: bool, below: Lowered, lowering: Lowering) -> State:

@@ -224,6 +224,23 @@ class OverWindow:
 
 
 @dataclass(frozen=True)
+class Normalize:
+    """A changelog made complete: each update a pair, and each row that goes as it was."""
+
+    input: Plan
+    placement: Placement
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A changelog with all its preimages: the sides of each update side by side, as far as a micro-batch has both."""
+
+    input: Plan
+    key: tuple[str, ...]
+    on_inconsistency: str
+
+
+@dataclass(frozen=True)
 class Project:
     input: Plan
     fields: tuple[Output, ...]
@@ -240,7 +257,17 @@ class DataSink:
 
 
 Plan: TypeAlias = (
-    DataSource | Watermark | SparkQuery | StatefulFunction | Filter | Window | OverWindow | Project | DataSink
+    DataSource
+    | Watermark
+    | SparkQuery
+    | StatefulFunction
+    | Filter
+    | Window
+    | OverWindow
+    | Normalize
+    | Pair
+    | Project
+    | DataSink
 )
 
 

@@ -16,8 +16,10 @@ from panes.physical import plan as physical
 from panes.spark.chain import streams_before_operators
 from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
+from panes.spark.normalize import normalize
 from panes.spark.over import over
 from panes.spark.pack import CONTROL, KEEP, NOW, WATERMARK
+from panes.spark.pair import paired
 from panes.spark.progress import metrics_name
 from panes.spark.projection import HIDDEN
 from panes.spark.settle import PASS, settle
@@ -61,6 +63,10 @@ class Builder:
                 return rows.withWatermark(time, f"{delay // 1000} milliseconds") if rows.isStreaming else rows
             case physical.Window():
                 return window(plan, self.before(plan.input), self, feeds_another=False)
+            case physical.Normalize():
+                return normalize(plan, self.before(plan.input), self, feeds_another=False)
+            case physical.Pair(input=input_, key=key, on_inconsistency=on_inconsistency):
+                return paired(self.build(input_), key, on_inconsistency)
             case physical.StatefulFunction():
                 return stateful(plan, self.before(plan.input), self, feeds_another=False)
             case physical.OverWindow():
@@ -106,6 +112,8 @@ class Builder:
                 return _marked(window(plan, self.before(plan.input), self, feeds_another=True))
             case physical.OverWindow():
                 return _marked(over(plan, self.before(plan.input), self, feeds_another=True))
+            case physical.Normalize():
+                return _marked(normalize(plan, self.before(plan.input), self, feeds_another=True))
             case physical.StatefulFunction():
                 return _marked(stateful(plan, self.before(plan.input), self, feeds_another=True))
             case physical.DataSource(streaming=True):
@@ -167,6 +175,8 @@ class Builder:
                 return kept.drop(*HIDDEN)
             case physical.DataSource() | physical.SparkQuery() | physical.Filter() | physical.Project():
                 return self._by_spark(plan, self._clocked)
+            case physical.Normalize() | physical.Pair():
+                raise AssertionError("Spark gets no changelog")
             case physical.DataSink():
                 raise AssertionError("a sink has no output")
             case _:

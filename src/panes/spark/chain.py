@@ -18,7 +18,7 @@ from panes.spark.projection import Projection
 if TYPE_CHECKING:
     from panes.spark.build import Builder
 
-Stateful = physical.StatefulFunction | physical.Window | physical.OverWindow
+Stateful = physical.StatefulFunction | physical.Window | physical.OverWindow | physical.Normalize
 
 
 def operate(
@@ -29,8 +29,12 @@ def operate(
     outputs: list[tuple[str, str]],
     builder: Builder,
     feeds_another: bool,
+    takes_rejected: bool = False,
 ) -> DataFrame:
-    """The kernel's rows: `by` are the columns that shards are made by, `feeds_another` if one more operator follows."""
+    """The kernel's rows: `by` are the columns that shards are made by, `feeds_another` if one more operator follows.
+
+    `takes_rejected` if the kernel is to see rows that WHERE rejects, too.
+    """
     below = operators_below(plan.input)
     shards = 1 if plan.placement.one_shard else builder.shards
     operator = Operator(
@@ -42,6 +46,7 @@ def operate(
         feeds_another,
         passes_flush=feeds_another and CONTROL in projection.below.columns,
         behind=sessions_below(plan.input),
+        takes_rejected=takes_rejected,
     )
     rows = projection.rows(by, shards, clocked=is_clocked(plan.input))
     return run(operator, rows, builder.spark, last_watermark(plan, builder))

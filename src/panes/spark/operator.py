@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from panes.kernels.kernel import Clock, Kernel, State
+from panes.kernels.normalize import Normalize
 from panes.kernels.over_changes import OverChanges
 from panes.spark.blob import concat
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
@@ -31,6 +32,7 @@ class Operator:
     feeds_another: bool = False  # another stateful operator reads the result
     passes_flush: bool = False  # the end of the input is passed on to it, as a row
     behind: int = 0  # microseconds by which its clock is behind the watermark
+    takes_rejected: bool = False  # rows that WHERE rejects come to the kernel, too
 
 
 def run(operator: Operator, rows: DataFrame, spark: SparkSession, last_watermark: int | None) -> DataFrame:
@@ -40,7 +42,7 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession, last_watermark
     nothing = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in outputs)).limit(0)
     names = tuple(name for name, _ in operator.outputs)
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
-    pack = Pack(operator.kernel, shards)
+    pack = Pack(operator.kernel, shards, operator.takes_rejected)
     if not rows.isStreaming:
         done = (
             rows.mapInArrow(pack, PACKED)
@@ -77,7 +79,7 @@ def whole(kernel: Kernel, outputs: tuple[str, ...], final: int | None) -> Callab
 
 def fingerprint(operator: Operator, spark: SparkSession) -> dict[str, str]:
     """What a checkpoint must agree on with the query that restarts on it: sorted blocks hold DuckDB's sort keys."""
-    sorts = {"DuckDB": duckdb.__version__} if isinstance(operator.kernel, OverChanges) else {}
+    sorts = {"DuckDB": duckdb.__version__} if isinstance(operator.kernel, OverChanges | Normalize) else {}
     return {
         "query": hashlib.sha256(operator.identity.encode()).hexdigest()[:16],
         "shards": str(operator.shards),

@@ -126,7 +126,6 @@ def _changes(
     identity = _identity(plan, projection)
     time = (TIME,) if identity and placement.time is not None else ()
     sequence = projection.column(quoted(placement.sequence)) if placement.sequence is not None else None
-    chained = operators_below(plan.input) > 0  # a row that changed its partition goes and comes in one micro-batch
     return OverChanges(
         partition,
         order_by,
@@ -136,8 +135,12 @@ def _changes(
         values=tuple(dict.fromkeys((*values, *identity))),
         change_type=projection.column(CHANGE) if plan.reads_changes else None,
         arrival=(BATCH, PLACE),
-        sequence=BATCH if chained else sequence,
+        sequence=sequence,
+        time=TIME,
+        state_ttl=placement.state_ttl,
         on_inconsistency=cast(Literal["fail", "skip"], placement.on_inconsistency),
+        is_net=operators_below(plan.input) > 0,
+        key_names=placement.key,
         top_n=top_n,
     )
 

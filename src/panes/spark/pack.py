@@ -36,10 +36,14 @@ MOST_ROWS = 1_000_000  # packed at once
 
 @dataclass(frozen=True)
 class Pack:
-    """The function that runs in `mapInArrow`. `shards` are the shard ids; rows carry an index into them."""
+    """The function that runs in `mapInArrow`. `shards` are the shard ids; rows carry an index into them.
+
+    Rows that WHERE rejects are dropped here, unless the kernel is to see them.
+    """
 
     kernel: Kernel
     shards: tuple[int, ...]
+    takes_rejected: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_in()
@@ -61,8 +65,10 @@ class Pack:
                 yield _packed([(shard, 0, 0, True, None) for shard in self.shards])
         table = table.append_column(PLACE, pa.array(np.arange(position, position + table.num_rows)))
         table = table.append_column(BATCH, pa.repeat(pa.scalar(number, pa.int64()), table.num_rows))
-        if KEEP in table.column_names:
+        if not self.takes_rejected and KEEP in table.column_names:
             table = table.filter(table[KEEP])
+        elif CONTROL in table.column_names:
+            table = table.filter(pc.fill_null(pc.invert(table[CONTROL]), False))
         timed = table.filter(pc.is_valid(table[TIME]))
         nulls = table.num_rows - timed.num_rows
         counted = [(self.shards[0], total, nulls, False, None)]

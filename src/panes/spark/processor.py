@@ -31,7 +31,7 @@ SHIFT_MS = 62_135_596_800_000  # the watermark's times are shifted so that year 
 
 # What every progress report has, by name: sums over all shards of counters of the micro-batch and of gauges …
 SUMS = (
-    *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "inconsistent_rows"),
+    *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "stale_rows", "inconsistent_rows"),
     *("rows_recomputed", "unchanged_rows", "blocks_read"),
     *("chunks_read", "bytes_read", "cache_hits", "bytes_at_hand", "kernel_us"),
     *("open_windows", "buffered_rows", "groups", "state_bytes"),

@@ -32,6 +32,11 @@ class Projection:
         guarded = f"CASE WHEN {KEEP} THEN {sql} END" if KEEP in self.below.columns else sql
         return self._names.setdefault(guarded, f"panes_c{len(self._names)}")
 
+    def key_column(self, name: str) -> str:
+        """The name of a column that is read also of rows that WHERE removed."""
+        sql = self._plain(quoted(name))
+        return self._typed(self._names.setdefault(sql, f"panes_c{len(self._names)}"), known_type(sql, self.below))
+
     def _plain(self, sql: str) -> str:
         """A column by its own name, however it is written: `(k)`, `K` and k are one."""
         found = NAME.fullmatch(sql)

@@ -32,7 +32,7 @@ def settle(changes: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class Settle:
-    """The function that runs in `mapInArrow`; a preimage is directly before its postimage."""
+    """The function that runs in `mapInArrow`; a preimage is directly before its postimage, maybe in the next batch."""
 
     width: int
 
@@ -46,19 +46,24 @@ class Settle:
                 table, held = table.slice(0, table.num_rows - 1), table.slice(table.num_rows - 1)
             if table.num_rows:
                 yield from self._settled(table).combine_chunks().to_batches()
+        if held is not None:
+            yield from self._settled(held).combine_chunks().to_batches()
 
     def _settled(self, table: pa.Table) -> pa.Table:
         """Each row with what became of it; rows that pass nothing on are dropped."""
         columns = [f"c{i}" for i in range(self.width)]
         same = " AND ".join(f"{quoted(c)} IS NOT DISTINCT FROM lead({quoted(c)}) OVER w" for c in columns) or "true"
         behind = " AND ".join(f"{quoted(c)} IS NOT DISTINCT FROM lag({quoted(c)}) OVER w" for c in columns) or "true"
+        before = f"lag({PASS} AND {CHANGE} = '{BEFORE}', 1, false) OVER w"
+        after = f"lead({PASS} AND {CHANGE} = '{AFTER}', 1, false) OVER w"
         sql = f"""
             SELECT place, CASE
-                WHEN {CHANGE} = '{BEFORE}' AND {PASS} AND NOT lead({PASS}) OVER w THEN '{DELETE}'
-                WHEN {CHANGE} = '{AFTER}' AND {PASS} AND NOT lag({PASS}) OVER w THEN '{INSERT}'
-                WHEN {CHANGE} = '{BEFORE}' AND {PASS} AND {same} THEN NULL
-                WHEN {CHANGE} = '{AFTER}' AND {PASS} AND {behind} THEN NULL
-                WHEN {PASS} THEN {CHANGE} END AS became
+                WHEN NOT {PASS} THEN NULL
+                WHEN {CHANGE} = '{BEFORE}' AND NOT ({after}) THEN '{DELETE}'
+                WHEN {CHANGE} = '{AFTER}' AND NOT ({before}) THEN '{INSERT}'
+                WHEN {CHANGE} = '{BEFORE}' AND {same} THEN NULL
+                WHEN {CHANGE} = '{AFTER}' AND {behind} THEN NULL
+                ELSE {CHANGE} END AS became
             FROM parts WINDOW w AS (ORDER BY place) ORDER BY place"""
         placed = table.append_column("place", pa.array(range(table.num_rows), pa.int64()))
         became = query(sql, parts=placed)["became"]

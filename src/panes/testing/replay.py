@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StructType, TimestampNTZType, TimestampType
 
+from panes.catalog import heartbeats
 from panes.engine import Engine
 from panes.kernels.changes import BEFORE, CHANGE, DELETE
 from panes.spark.pack import CONTROL, NOW
@@ -35,6 +36,9 @@ class Stream:
     changelog: bool = False
     sequence: str | None = None
     state_ttl: str | None = None
+    heartbeat: str | None = None
+    on_inconsistency: str = "fail"
+    preimages: str = "maybe"
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,8 @@ class _Run:
         if self.setup is not None:
             self.setup(engine)
         ended = session.readStream.schema("ended boolean").json(str(self.folder / "control"))
-        builder = Builder(session, engine.frames, engine.shards, engine.functions, ended)
+        beats = heartbeats(engine.catalog.streams)
+        builder = Builder(session, engine.frames, engine.shards, engine.functions, ended, beats)
         result = builder.build(engine.compile(self.sql).physical)
         writer = result.writeStream.foreachBatch(self._collect).outputMode("append")
         return writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
