@@ -215,6 +215,8 @@ def test_a_changelog_is_ordered_by_its_sequence():
         ("SELECT count(*) FROM (SELECT ts, a FROM t) GROUP BY statewindow(a > 0, a < 0)", 3600 * SECOND),
         ("SELECT count(*) FROM t GROUP BY tumblingwindow('ss', 1)", None),  # its windows close by themselves
         ("SELECT lag(a) FROM arrivals", None),
+        ("SELECT rank() OVER (ORDER BY a) FROM t EMIT CHANGES", 3600 * SECOND),
+        ("SELECT rank() OVER (ORDER BY a) FROM (SELECT a FROM t) EMIT CHANGES", None),  # no time, nothing expires
     ],
 )
 def test_state_ttl(sql, ttl):
@@ -337,6 +339,13 @@ def test_a_changelog_is_normalized_where_old_rows_may_be_missing(sql, options, n
     plan = compiled(sql, changelog(**options)).physical
     own = (DataSource, DataSink, Project)
     assert [type(node).__name__ for node in physical_nodes(plan) if not isinstance(node, own)] == nodes.split()
+
+
+@pytest.mark.parametrize(("sequence", "ttls"), [("seq", [None, 60 * SECOND]), (None, [None, None])])
+def test_state_ttl_of_a_changelog_is_for_its_sequences(sequence, ttls):
+    known = changelog(sequence=sequence, state_ttl="1 minute")
+    found = stateful("SELECT rank() OVER (PARTITION BY v ORDER BY id) FROM c", known)
+    assert [one.placement.state_ttl for one in found] == ttls
 
 
 GROUPED = "GROUP BY tumblingwindow('ss', 1), k, upper(k) EMIT CHANGES"

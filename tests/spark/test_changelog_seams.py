@@ -139,3 +139,24 @@ def test_change_types_that_are_none_of_the_four_words(spark, options):
     assert done.counter("inconsistent_rows") == 2
     with pytest.raises(Exception, match=r"inconsistent-change: .*'INSERT'.*: id = 7"):
         run(spark, sql, rows[:2], **options)
+
+
+# ── Line 7: state_ttl ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+TIMED = "SELECT id, count(*) OVER (PARTITION BY p ORDER BY x) AS c FROM t EMIT CHANGES"
+
+
+def test_state_ttl_of_partitions_that_emit_changes(spark):
+    """A row more than the ttl after the one before begins anew, as in a batch; one between joins the two again."""
+    rows = [(1, "a", 1, 0), (2, "a", 2, 5), (3, "a", 3, 30), (4, "b", 1, 31), (5, "a", 4, 18), (6, "a", 5, 70)]
+    timed = [(key, p, x, f"2024-01-01 00:{at // 60:02}:{at % 60:02}") for key, p, x, at in rows]
+    options = {"time": "ts", "state_ttl": "15 seconds", "key": ["id"]}
+    stream = Stream(f"{SCHEMA}, ts timestamp", [timed[:4], timed[4:5], timed[5:]], watermark="15 seconds", **options)
+    done = replay(TIMED, spark=spark, shards=2, t=stream)
+    assert tables(done)[:2] == [[(1, 1), (2, 2), (3, 1), (4, 1)], [(1, 1), (2, 2), (3, 3), (4, 1), (5, 4)]]
+    engine = Engine(spark, shards=2)
+    engine.stream("t", spark.createDataFrame(timed, f"{SCHEMA}, ts string").selectExpr(
+        "* EXCEPT (ts)", "CAST(ts AS TIMESTAMP) AS ts"), **options)  # fmt: skip
+    batch = [(row["id"], row["c"]) for row in engine.sql(TIMED).collect()]
+    assert tables(done)[-1] == sorted(batch) == [(1, 1), (2, 2), (3, 3), (4, 1), (5, 4), (6, 1)]

@@ -25,11 +25,15 @@ INDEX = "index "
 
 @dataclass(frozen=True)
 class KeyIndex:
-    """`key` identifies a row, `columns` are what is kept of it; `size` is that of a block, in rows."""
+    """`key` identifies a row, `columns` are what is kept of it; `size` is that of a block, in rows.
+
+    Rows that are alike in `within`, the first columns of the key, are found together.
+    """
 
     key: tuple[str, ...]
     columns: tuple[str, ...]
     size: int
+    within: tuple[str, ...] = ()
 
     def read(self, chunks: Iterable[Chunk]) -> Directory:
         return Directory.read(chunks, INDEX)
@@ -41,6 +45,13 @@ class KeyIndex:
             return rows.select(self.columns).slice(0, 0)
         known = directory.load(blocks).select(self.columns)
         return joined(known, "SEMI", rows, self.key)
+
+    def alike(self, directory: Directory, rows: pa.Table) -> pa.Table:
+        """What is known of all keys that agree with one of these rows in `within`."""
+        blocks = directory.of_partitions(self._sorted(rows)[0])
+        if not blocks.any():
+            return rows.select(self.columns).slice(0, 0)
+        return joined(directory.load(blocks).select(self.columns), "SEMI", rows, self.within)
 
     def put(self, directory: Directory, changed: pa.Table, gone: pa.Table) -> tuple[Chunk, ...]:
         """The chunks after rows have come or changed their places, and after those with other keys are gone."""
@@ -69,7 +80,7 @@ class KeyIndex:
 
     @cached_property
     def _sorting(self) -> Sorting:
-        return Sorting((), (), self.key)
+        return Sorting(self.within, (), tuple(name for name in self.key if name not in self.within))
 
     def _sorted(self, rows: pa.Table) -> tuple[Keys, Places]:
         order = self._sorting.permutation(rows)

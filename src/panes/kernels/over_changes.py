@@ -20,8 +20,10 @@ import pyarrow.compute as pc
 from panes.kernels.blocks import HOME, Directory
 from panes.kernels.changes import CHANGE, DELETE, difference
 from panes.kernels.cutting import Cutter
-from panes.kernels.duck import places, query
+from panes.kernels.duck import joined, places, query, same
 from panes.kernels.frames import Mask, Places, covered, runs
+from panes.kernels.generations import GENERATION, Generations
+from panes.kernels.generations import NEW as NEW_GENERATION
 from panes.kernels.kernel import Clock, State, Step
 from panes.kernels.over_beside import Beside
 from panes.kernels.over_going import POSITION, RANKS, Column, Going, chunks_of, is_carried, state_of
@@ -47,8 +49,8 @@ class OverChanges:
 
     `key` identifies a row; `tie_break` makes the order total. `arrival` are the columns that order the changes of a
     micro-batch; for `sequence`, `time`, `state_ttl`, `is_net` and `key_names` see Netting. Without `change_type` all
-    rows are inserts of keys that are new. `top_n` is a rank's output and how far it counts. `size` is that of a block,
-    in rows.
+    rows are inserts of keys that are new, and `state_ttl` says when partitions expire. `top_n` is a rank's output and
+    how far it counts. `size` is that of a block, in rows.
     """
 
     partition: tuple[str, ...]
@@ -74,6 +76,7 @@ class OverChanges:
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Apply the changes of a micro-batch, and give out what they change in the result."""
+        state = self._without_expired(state, clock)
         directory = Directory.read(state.chunks)
         if batch is None or not batch.num_rows:
             return Step(state, None, self._counters(directory))
@@ -117,7 +120,19 @@ class OverChanges:
             (key.column, f"{'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
             for key in self.order_by
         )
-        return Sorting(self.partition, order, self.tie_break)
+        return Sorting(self._partition, order, self.tie_break)
+
+    @cached_property
+    def _partition(self) -> tuple[str, ...]:
+        """What is computed on its own: each generation of a partition."""
+        return self.partition if self._generations is None else (*self.partition, GENERATION)
+
+    @cached_property
+    def _generations(self) -> Generations | None:
+        if self.change_type is not None or self.state_ttl is None:
+            return None
+        assert self.time is not None
+        return Generations(self.partition, self.time, self.state_ttl, self.size)
 
     @cached_property
     def _all_calls(self) -> tuple[OverCall, ...]:
@@ -144,8 +159,7 @@ class OverChanges:
 
     def _net(self, state: State, batch: pa.Table) -> Net:
         if self.change_type is None:
-            removed = batch.select(self._sorting.columns).slice(0, 0)
-            return Net(removed, batch.select(self._columns), (), state.facts)
+            return self._inserted(state, batch)
         netting = Netting(
             self.key,
             self._sorting.columns,
@@ -161,6 +175,55 @@ class OverChanges:
             size=self.size,
         )
         return netting.net(state, batch)
+
+    def _inserted(self, state: State, batch: pa.Table) -> Net:
+        """Rows that come; and where two generations of a partition become one, those that move to the other."""
+        if self._generations is None:
+            removed = batch.select(self._sorting.columns).slice(0, 0)
+            return Net(removed, batch.select(self._columns), (), state.facts)
+        assigned = self._generations.assign(state.chunks, state.facts, batch)
+        new = assigned.rows.select(self._columns)
+        moved = self._of_generations(Directory.read(state.chunks), assigned.moved)
+        if moved is None:
+            return Net(new.select(self._sorting.columns).slice(0, 0), new, assigned.chunks, assigned.facts)
+        by = self._partition
+        found = query(
+            f"SELECT m.{NEW_GENERATION} FROM parts p JOIN moved m ON {same(by, 'p', 'm')} ORDER BY p.place",
+            parts=moved.select(list(by)).append_column("place", pa.array(np.arange(moved.num_rows))),
+            moved=assigned.moved,
+        )
+        again = _with_column(moved.select(self._columns), GENERATION, found[NEW_GENERATION])
+        both = pa.concat_tables([new, again], promote_options="permissive")
+        return Net(moved.select(self._sorting.columns), both, assigned.chunks, assigned.facts)
+
+    def _of_generations(self, directory: Directory, generations: pa.Table) -> pa.Table | None:
+        """The rows of these generations."""
+        blocks = self._blocks_of(directory, generations)
+        return joined(directory.load(blocks), "SEMI", generations, self._partition) if blocks.any() else None
+
+    def _blocks_of(self, directory: Directory, generations: pa.Table) -> Mask:
+        if not generations.num_rows:
+            return np.zeros(len(directory), np.bool_)
+        sorting = Sorting(self._partition, (), ())
+        return directory.of_partitions(sorting.keys(generations.take(pa.array(sorting.permutation(generations)))))
+
+    def _without_expired(self, state: State, clock: Clock) -> State:
+        """The state without the rows of generations that have expired; their results stand."""
+        found = self._generations.expired(state.chunks, state.facts, clock) if self._generations is not None else None
+        if self._generations is None or found is None:
+            return state
+        generations, index = found
+        directory = Directory.read(state.chunks)
+        loaded = self._blocks_of(directory, generations)
+        if loaded.any():
+            rows = directory.load(loaded)
+            gone = np.zeros(rows.num_rows, np.bool_)
+            gone[places(rows, "SEMI", generations, self._partition)] = True
+            dirty = np.bincount(rows[HOME].to_numpy()[gone], minlength=len(directory)) > 0
+            kept, names = rows.filter(pa.array(~gone)), [*self._columns, *self._results]
+            directory = self._cutter.rewritten(directory, kept, dirty, loaded, names)
+        facts = self._generations.next_look(state.facts, clock)
+        return State((*directory.write(), *index.write()), facts)
 
     # ---- what is read
 
@@ -228,7 +291,7 @@ class OverChanges:
         """Where blocks are missing between, a partition is broken in two."""
         homes = rows[HOME].to_numpy()
         missing = np.cumsum(np.diff(homes, prepend=homes[:1]) > 1)
-        part = numbered([codes(rows, self.partition), missing])
+        part = numbered([codes(rows, self._partition), missing])
         return Merged(rows, gone, fresh, moves, Sorted(rows, part, self.order_by))
 
     def _recomputed(self, merged: Merged) -> Recomputed:
@@ -317,9 +380,12 @@ class OverChanges:
         dirty = (dirty | ~kept) & (kept | ~merged.fresh[~merged.gone])
         touched = np.concatenate([rows[HOME].to_numpy()[dirty], merged.rows[HOME].to_numpy()[merged.gone]])
         blocks = np.bincount(touched, minlength=len(directory)) > 0
-        cutter = Cutter(self.size, self._sorting, self._bounds)
         names = [*self._columns, *self._results]
-        return cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, loaded, names)
+        return self._cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, loaded, names)
+
+    @property
+    def _cutter(self) -> Cutter:
+        return Cutter(self.size, self._sorting, self._bounds)
 
 
 def _spliced(rows: pa.Table, name: str, mask: Mask, values: Column, again: Mask) -> Column:

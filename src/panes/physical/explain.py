@@ -65,6 +65,7 @@ def _info(plan: Plan) -> Info:
             return _over(plan)
         case Normalize(placement=placement):
             info = _placement(placement, [])
+            info["order"] = [placement.sequence, "arrival"] if placement.sequence is not None else "arrival"
             return {"key": list(placement.key)} | {name: info[name] for name in info if name != "partition_by"}
         case Pair(key=key):
             return {"key": list(key), "pairs": "within a micro-batch", "state": None, "parallelism": "shards"}

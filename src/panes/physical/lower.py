@@ -322,7 +322,8 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
     if below.raw:
         placement = _with_sequences(placement, inner)
     elif changes:
-        placement = replace(placement, late=False, state_ttl=None)
+        expires = not below.changelog and inner.clock != Clock.NONE  # by the times of rows that only come
+        placement = replace(placement, late=False, state_ttl=placement.state_ttl if expires else None)
     operator = OverWindow(
         below.plan,
         placement,

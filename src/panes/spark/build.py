@@ -65,8 +65,9 @@ class Builder:
                 return window(plan, self.before(plan.input), self, feeds_another=False)
             case physical.Normalize():
                 return normalize(plan, self.before(plan.input), self, feeds_another=False)
-            case physical.Pair(input=input_, key=key, on_inconsistency=on_inconsistency):
-                return paired(self.build(input_), key, on_inconsistency)
+            case physical.Pair(input=input_):
+                metrics = self.metrics(below=0, feeds_another=True), self.metrics(below=1, feeds_another=False)
+                return paired(plan, self.build(input_), metrics)
             case physical.StatefulFunction():
                 return stateful(plan, self.before(plan.input), self, feeds_another=False)
             case physical.OverWindow():

@@ -82,7 +82,8 @@ def _kernel(
     top_n = (names[plan.top_n[0]], plan.top_n[1]) if plan.top_n is not None else None
     own_calls = tuple(one.call for one in calls)
     batch = placement.mode == physical.Mode.BATCH
-    if plan.reads_changes or (placement.emit == physical.EmitMode.CHANGES and not batch):
+    in_any_order = batch and _expires(plan) and not _could_stream(plan, projection, order_by, own_calls)
+    if plan.reads_changes or in_any_order or (placement.emit == physical.EmitMode.CHANGES and not batch):
         return _changes(plan, projection, partition, order_by, own_calls, values, top_n)
     tie_break = projection.order(placement.key)
     order = ties(placement, tie_break)
@@ -90,10 +91,16 @@ def _kernel(
         assert placement.time is not None
         closes = Release(projection.sort_key(quoted(placement.time)), order, True, late=False)
         return OverOnComplete(partition, order_by, own_calls, closes, top_n)
-    if batch and not (placement.state_ttl is not None and _could_stream(plan, projection, order_by, own_calls)):
+    if batch and not _expires(plan):
         everything = Release(release(placement, tie_break).time, order, True, late=False)
         return OverOnComplete(partition, order_by, own_calls, everything, top_n)
     return OverOnClose(partition, order_by, own_calls, release(placement, tie_break), top_n, placement.state_ttl)
+
+
+def _expires(plan: physical.OverWindow) -> bool:
+    """Whether partitions expire by the times of rows."""
+    placement = plan.placement
+    return placement.state_ttl is not None and placement.time is not None and not plan.closes_with_window
 
 
 def _could_stream(
@@ -140,7 +147,7 @@ def _changes(
         state_ttl=placement.state_ttl,
         on_inconsistency=cast(Literal["fail", "skip"], placement.on_inconsistency),
         is_net=operators_below(plan.input) > 0,
-        key_names=placement.key,
+        key_names=() if identity else placement.key,
         top_n=top_n,
     )
 

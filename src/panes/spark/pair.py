@@ -6,7 +6,7 @@ delete and a postimage an insert: that adds up to the same table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,26 +19,30 @@ from pyspark.sql.types import LongType, StructField, StructType
 from panes.kernels.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
 from panes.kernels.duck import query, quoted
 from panes.kernels.over_net import WORDS, unknown_word
+from panes.physical import plan as physical
 from panes.spark.expressions import quoted as spark_quoted
 from panes.spark.pack import PLACE
 from panes.spark.processor import CLOCK, OLDEST, SUMS
 from panes.spark.worker import settle_in
 
 
-def paired(changes: DataFrame, key: Sequence[str], on_inconsistency: str) -> DataFrame:
-    """The changes with the sides of each update side by side; `_change_type` is one of its four words."""
+def paired(plan: physical.Pair, changes: DataFrame, metrics: tuple[str, str]) -> DataFrame:
+    """The changes with the sides of each update side by side; `_change_type` is one of its four words.
+
+    `metrics` are the names of the counters before and after the shuffle.
+    """
     known = functions.coalesce(functions.col(CHANGE).isin(*WORDS), functions.lit(False))
     if changes.isStreaming:
         one, unknown = functions.lit(1), functions.when(known, 0).otherwise(1)
-        changes = changes.observe("panes_1", *_counters(rows_in=one, inconsistent_rows=unknown))
-    if on_inconsistency == "skip":
+        changes = changes.observe(metrics[0], *_counters(rows_in=one, inconsistent_rows=unknown))
+    if plan.on_inconsistency == "skip":
         changes = changes.where(known)
     with_place = StructType([*changes.schema.fields, StructField(PLACE, LongType())])
     placed = changes.mapInArrow(placed_by_arrival, with_place)
-    names = tuple(next(name for name in changes.columns if name.lower() == wanted) for wanted in key)
+    names = tuple(next(name for name in changes.columns if name.lower() == wanted) for wanted in plan.key)
     shuffled = placed.repartition(*(functions.col(spark_quoted(name)) for name in names))
     done = shuffled.mapInArrow(Pairs(names), changes.schema)
-    return done.observe("panes", *_counters(rows_out=functions.lit(1))) if changes.isStreaming else done
+    return done.observe(metrics[1], *_counters(rows_out=functions.lit(1))) if changes.isStreaming else done
 
 
 def _counters(**counted: Column) -> list[Column]:
@@ -76,20 +80,18 @@ class Pairs:
         keys = ", ".join(quoted(name) for name in self.key)
         found = query(
             f"""
-            SELECT at, CASE
-                WHEN {CHANGE} = '{BEFORE}' AND next IS DISTINCT FROM '{AFTER}' THEN '{DELETE}'
-                WHEN {CHANGE} = '{AFTER}' AND last IS DISTINCT FROM '{BEFORE}' THEN '{INSERT}'
+            SELECT row_at, CASE
+                WHEN {CHANGE} = '{BEFORE}' AND word_after IS DISTINCT FROM '{AFTER}' THEN '{DELETE}'
+                WHEN {CHANGE} = '{AFTER}' AND pair IS NULL THEN '{INSERT}'
                 ELSE {CHANGE} END AS became
             FROM (
-                SELECT *, lag({CHANGE}) OVER w AS last, lead({CHANGE}) OVER w AS next,
-                    lag({PLACE}) OVER w AS place_before
+                SELECT *, lead({CHANGE}) OVER w AS word_after, CASE
+                    WHEN {CHANGE} = '{AFTER}' AND lag({CHANGE}) OVER w = '{BEFORE}' THEN lag({PLACE}) OVER w END AS pair
                 FROM parts WINDOW w AS (PARTITION BY {keys} ORDER BY {PLACE})
             )
-            ORDER BY CASE WHEN {CHANGE} = '{AFTER}' AND last = '{BEFORE}' THEN place_before ELSE {PLACE} END, {PLACE}
+            ORDER BY coalesce(pair, {PLACE}), {PLACE}
             """,
-            parts=rows.select([*self.key, CHANGE, PLACE]).append_column("at", pa.array(np.arange(rows.num_rows))),
+            parts=rows.select([*self.key, CHANGE, PLACE]).append_column("row_at", pa.array(np.arange(rows.num_rows))),
         )
-        done = rows.take(found["at"])
-        return done.set_column(done.column_names.index(CHANGE), CHANGE, found["became"].cast(pa.string())).drop_columns(
-            PLACE
-        )
+        done = rows.drop_columns(PLACE).take(found["row_at"])
+        return done.set_column(done.column_names.index(CHANGE), CHANGE, found["became"].cast(pa.string()))
