@@ -31,7 +31,7 @@ slow: java install  ## Run the slow tests
 	@$(BIN)/pytest -m slow $(ARGS)
 
 fuzz: java install  ## Run the slow tests that search for counterexamples
-	@$(BIN)/pytest -m slow tests/fuzz $(ARGS)
+	@$(BIN)/pytest -m slow tests/fuzz tests/queries $(ARGS)
 
 check: install  ## Check format, lint, types and the layers of the rooms
 	@$(BIN)/ruff format --check

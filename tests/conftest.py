@@ -19,3 +19,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the golden blocks of documentation pages")
+    parser.addoption("--seed", type=int, help="the first seed of the random queries; another one in every slow run")
+    parser.addoption("--queries", type=int, default=5000, help="how many random queries a slow run tries")

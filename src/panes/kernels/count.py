@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.duck import query, quoted, same
-from panes.kernels.grouped import Fold, Grouping
+from panes.kernels.grouped import Fold, Grouping, with_window_bounds
 from panes.kernels.kernel import Clock, State, Step, new_chunk
 from panes.kernels.release import WAITING, Release
+from panes.kernels.slices import END, START
 
 INDEX, STOP, SEEN = "row_index", "window_stop", "rows_seen"
 LIFE, LAST = "partition_life", "last_time"  # a partition that was forgotten begins another life
@@ -201,6 +202,7 @@ class CountWindows:
             )
             groups = self._grouping((STOP,), self.release.order).fold(rows)
         values = self._grouping((STOP,)).evaluate(groups)
+        values = with_window_bounds(values, (*self._lives, STOP), START, END) if self.keys else values
         hidden = [STOP, *([LIFE] if self.ttl is not None else [])]
         return [values.drop_columns(hidden)] if values.num_rows else []
 

@@ -105,3 +105,18 @@ class Grouping:
     def _compacted(self, sql: str) -> str:
         replaced = [fold.compact_sql() for fold in self.folds if fold.accumulator.compact is not None]
         return f"SELECT * REPLACE ({', '.join(replaced)}) FROM ({sql})" if replaced else sql
+
+
+def with_window_bounds(values: pa.Table, windows: Sequence[str], start: str, end: str) -> pa.Table:
+    """Values of groups inside windows, each with the bounds of its whole window; `windows` tell windows apart.
+
+    >>> values = pa.table({"w": [1, 1], "k": ["a", "b"], "start": [5, 7], "end": [8, 9]})
+    >>> with_window_bounds(values, ["w"], "start", "end")["start"].to_pylist()
+    [5, 5]
+    """
+    if start not in values.column_names:
+        return values
+    low, high = quoted(start), quoted(end)
+    whole = f"PARTITION BY {', '.join(quoted(name) for name in windows)}"
+    bounds = f"min({low}) OVER ({whole}) AS {low}, max({high}) OVER ({whole}) AS {high}"
+    return query(f"SELECT * REPLACE ({bounds}) FROM parts", parts=values)

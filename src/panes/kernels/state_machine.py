@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 
 from panes.kernels.carry import SEEN, Carry
 from panes.kernels.duck import query, quoted
-from panes.kernels.grouped import COUNT, Fold, Grouping
+from panes.kernels.grouped import COUNT, Fold, Grouping, with_window_bounds
 from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
 from panes.kernels.partitions import codes
 from panes.kernels.release import WAITING, Release
+from panes.kernels.slices import END, START
 
 WINDOW, BEGUN, PLACE = "window_number", "window_begun", "window_place"
 ACTIVE, PARTS = "active", "parts"
@@ -346,6 +347,7 @@ class StateWindows:
         if ended is None or not ended.num_rows:
             return None
         values = self._grouping.evaluate(self._grouping.merge([_of(part, _windows(ended)) for part in groups]))
+        values = with_window_bounds(values, (WINDOW,), START, END) if self.keys else values
         keys = [f"v.{quoted(name)}" for name in self.keys]
         names = [*(f"c.{quoted(name)}" for name in self.partition), *keys]
         names += [f"v.{quoted(fold.state)}" for fold in self.folds]
