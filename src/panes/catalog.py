@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from panes.errors import PanesError, suggestion
+from panes.source import Source
 
 CHANGE_TYPE = "_change_type"
 
@@ -112,6 +113,10 @@ class Catalog:
 
     def relations(self) -> list[str]:
         return [*self.streams.names(), *self.views.names()]
+
+    def view_sources(self) -> list[Source]:
+        """The texts of all views."""
+        return [Source(view.sql, f"view {view.name}") for view in self.views]
 
     def column_names(self) -> Iterable[str]:
         return (name for stream in self.streams for name in stream.column_names)

@@ -13,6 +13,7 @@ from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.stateful import StatefulFunction
 from panes.script import Step, steps
+from panes.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,12 +97,15 @@ class Engine:
     def sql(self, query: str) -> DataFrame:
         """The result of a query as a DataFrame."""
         from panes.spark.build import Builder
+        from panes.spark.refusals import underlined_in
         from panes.spark.sources import declared, streams_of
 
         compiled = self.compile(query)
         beats = heartbeats(self.catalog.streams)
         frames = {**self.frames, **declared(streams_of(compiled.physical, self.catalog), self.frames, self.spark)}
-        return Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats).build(compiled.physical)
+        builder = Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats)
+        with underlined_in([Source(query), *self.catalog.view_sources()]):
+            return builder.build(compiled.physical)
 
     def explain(self, query: str, format: str = "text") -> str:
         """The logical and the physical plan of a query, as a table or as JSON."""

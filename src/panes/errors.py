@@ -26,6 +26,7 @@ CODES: dict[str, str] = {
     "over-arguments": "an OVER window that lacks its order, or whose frame cannot be",
     "function-arguments": "wrong arguments of a stateful, aggregate or OVER function",
     "not-boolean": "a condition that is not a Boolean",
+    "type-mismatch": "an expression whose types do not go together",
     "aggregate-in-where": "an aggregate in WHERE",
     "aggregate-in-group-by": "an aggregate in GROUP BY or in a window's arguments",
     "aggregate-in-aggregate": "an aggregate inside another",

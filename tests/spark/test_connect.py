@@ -27,9 +27,15 @@ engine.stream("t", df, time="ts", watermark="0 seconds")
 queries = {
     "tumbling": "SELECT k, unix_seconds(window_start()) AS w, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k",
     "before": "SELECT k, v, lag(v) OVER (PARTITION BY k) AS p FROM t",
+    "joined": "WITH d AS (SELECT 'a' AS k, 1 AS n) SELECT k, sum(v * n) AS s FROM "
+    "(SELECT ts, k, v, n FROM t JOIN d USING (k)) GROUP BY tumblingwindow('ss', 10), k",
+    "joined again": "WITH d AS (SELECT 'b' AS k, 10 AS n) SELECT k, sum(v * n) AS s FROM "
+    "(SELECT ts, k, v, n FROM t JOIN d USING (k)) GROUP BY tumblingwindow('ss', 10), k",
 }
-for name, sql in queries.items():
-    writer = engine.sql(sql).writeStream.format("memory").queryName(name).trigger(availableNow=True)
+results = {name: engine.sql(sql) for name, sql in queries.items()}
+for name, result in results.items():
+    name = name.replace(" ", "_")
+    writer = result.writeStream.format("memory").queryName(name).trigger(availableNow=True)
     query = writer.option("checkpointLocation", f"{folder}/{name}").start()
     query.awaitTermination()
     rows = [list(row) for row in spark.table(name).collect()]
@@ -52,3 +58,5 @@ def test_windows_and_stateful_functions_under_connect(tmp_path: Path) -> None:
         *[["a", 0, None], ["a", 2, 0], ["a", 10, 2], ["a", 12, 10], ["a", 20, 12], ["a", 22, 20]],
         *[["b", 1, None], ["b", 3, 1], ["b", 11, 3], ["b", 13, 11], ["b", 21, 13]],
     ]
+    assert found["joined"] == [["a", 2], ["a", 22]]
+    assert found["joined_again"] == [["b", 40], ["b", 240]]

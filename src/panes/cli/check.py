@@ -11,6 +11,7 @@ from panes.catalog import Catalog
 from panes.cli.script_file import console, read_script, reported_errors
 from panes.compile import Compiled
 from panes.functions import Functions
+from panes.physical.plan import spark_keeps_state
 from panes.script import steps
 
 
@@ -18,8 +19,12 @@ def check(
     file: Annotated[Path, typer.Argument(help="A script of SQL statements; - reads standard input.")],
 ) -> None:
     """Compile every statement of a script: errors are shown where they stand, nothing is run."""
-    queries = 0
+    queries: list[Compiled] = []
     with reported_errors():
         for step in steps(read_script(file), Catalog(), Functions(), str(file)):
-            queries += isinstance(step, Compiled)
-    console.print(f"{file}: fine, {queries} quer{'y' if queries == 1 else 'ies'}")
+            queries += [step] if isinstance(step, Compiled) else []
+    console.print(f"{file}: fine, {len(queries)} quer{'y' if len(queries) == 1 else 'ies'}")
+    for query in queries:
+        span = query.statement.span
+        if span is not None and spark_keeps_state(query.physical):
+            console.print(f"line {span.line}: Spark keeps state for this query, bounded by the watermark")

@@ -271,6 +271,12 @@ Plan: TypeAlias = (
 )
 
 
+def spark_keeps_state(plan: Plan) -> bool:
+    """Whether Spark keeps state of its own for a part of the plan."""
+    own = isinstance(plan, SparkQuery) and plan.keeps_state
+    return own or any(spark_keeps_state(child) for child in children(plan))
+
+
 def children(plan: Plan) -> tuple[Plan, ...]:
     match plan:
         case DataSource():

@@ -73,6 +73,17 @@ def is_clocked(plan: physical.Plan) -> bool:
     return any(is_clocked(child) for child in physical.children(plan))
 
 
+def reads_through_spark(plan: physical.Plan) -> bool:
+    """Whether an operator reads a part that Spark runs."""
+    if isinstance(plan, Stateful) and _spark_below(plan):
+        return True
+    return any(reads_through_spark(child) for child in physical.children(plan))
+
+
+def _spark_below(plan: physical.Plan) -> bool:
+    return isinstance(plan, physical.SparkQuery) or any(_spark_below(child) for child in physical.children(plan))
+
+
 def watermarks(plan: physical.Plan) -> Iterator[physical.Watermark]:
     """The watermarks of a plan."""
     if isinstance(plan, physical.Watermark):

@@ -30,12 +30,14 @@ from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
 from panes.errors import CODES, PanesError
 from panes.functions import Functions
+from panes.source import Source
 from panes.spark.build import Builder
 from panes.spark.failures import refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
 from panes.spark.heartbeat import NEVER
 from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, write_record
+from panes.spark.refusals import underlined_in
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
 from panes.spark.sources import declared, read_folder, streams_of
 
@@ -49,6 +51,7 @@ class Insert:
     compiled: Compiled
     sink: Sink
     streams: tuple[Stream, ...]
+    views: tuple[Source, ...]
     folder: Path
 
     @property
@@ -63,7 +66,8 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Seque
     assert sink is not None
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
     folder = checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}"
-    return Insert(compiled, sink, streams_of(compiled.physical, catalog), folder)
+    streams = streams_of(compiled.physical, catalog)
+    return Insert(compiled, sink, streams, tuple(catalog.view_sources()), folder)
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,11 @@ def _ready(one: Insert, how: Run) -> Ready:
     if old is not None:
         check_record(old, record)
     frames = {**how.frames, **declared(one.streams, how.frames, how.spark)}
-    with refused_by_spark("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"):
+    span = one.compiled.statement.span
+    with (
+        refused_by_spark("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"),
+        underlined_in([] if span is None else [span.source, *one.views]),
+    ):
         df = _builder(one, how, frames, shards).build(one.compiled.physical)
         writer = write(df, one.sink).option("checkpointLocation", str(one.folder / "spark"))
     return Ready(one, writer, record)

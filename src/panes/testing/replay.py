@@ -18,8 +18,11 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StructT
 from panes.catalog import heartbeats
 from panes.engine import Engine
 from panes.kernels.changes import BEFORE, CHANGE, DELETE
+from panes.source import Source
+from panes.spark.chain import reads_through_spark
 from panes.spark.pack import CONTROL, NOW
 from panes.spark.progress import counters_of
+from panes.spark.refusals import underlined_in
 
 Row = dict[str, Any]
 
@@ -159,7 +162,11 @@ class _Run:
         ended = session.readStream.schema("ended boolean").json(str(self.folder / "control"))
         beats = heartbeats(engine.catalog.streams)
         builder = Builder(session, engine.frames, engine.shards, engine.functions, ended, beats)
-        result = builder.build(engine.compile(self.sql).physical)
+        plan = engine.compile(self.sql).physical
+        if self.clock and reads_through_spark(plan):
+            raise ValueError("clock= does not reach through a part of the query that Spark runs")
+        with underlined_in([Source(self.sql)]):
+            result = builder.build(plan)
         writer = result.writeStream.foreachBatch(self._collect).outputMode("append")
         return writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
 
