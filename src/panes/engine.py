@@ -102,7 +102,8 @@ class Engine:
 
         compiled = self.compile(query)
         beats = heartbeats(self.catalog.streams)
-        frames = {**self.frames, **declared(streams_of(compiled.physical, self.catalog), self.frames, self.spark)}
+        frames = self._registered()
+        frames |= declared(streams_of(compiled.physical, self.catalog), frames, self.spark)
         builder = Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats)
         with underlined_in([Source(query), *self.catalog.view_sources()]):
             return builder.build(compiled.physical)
@@ -142,7 +143,9 @@ class Engine:
                     inserts.append(runner.insert(step, self.catalog, folder, inserts))
                 show(step)
             if inserts:
-                how = runner.Run(self.spark, self.frames, self._shards, self.functions, once, flush, report, stopped)
+                how = runner.Run(
+                    self.spark, self._registered(), self._shards, self.functions, once, flush, report, stopped
+                )
                 runner.run(inserts, folder, how)
 
     @property
@@ -152,6 +155,10 @@ class Engine:
     def compile(self, query: str) -> Compiled:
         """A query in all its stages: statement, logical plan, physical plan."""
         return compile_query(query, self.catalog, self.functions)
+
+    def _registered(self) -> dict[str, DataFrame]:
+        """The DataFrames of streams that have not been dropped since."""
+        return {name: df for name, df in self.frames.items() if self.catalog.streams.get(name) is not None}
 
     def _table(self, name: str) -> Stream | None:
         """A table that only Spark knows, as a batch input."""

@@ -44,6 +44,7 @@ CODES: dict[str, str] = {
     "stream-ended": "a checkpoint that was flushed and sealed",
     "unsafe-checkpoint": "a Spark that writes checkpoints in a way that no restart can rely on",
     "function-failed": "a stateful function of your own raised an error, or returned what is not of its type",
+    "value-failed": "a value that cannot be computed: an overflow, a cast, a division by zero",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }
 

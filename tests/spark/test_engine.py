@@ -96,6 +96,17 @@ def test_a_declared_stream_is_there_for_sql(folder: Path, spark: SparkSession) -
     assert caught.value.code == "stream-options"
 
 
+def test_a_dropped_stream_is_gone(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    engine.stream("dropped", spark.sql("SELECT 1 AS a"))
+    engine.run("DROP STREAM dropped")
+    spark.sql("SELECT 2 AS a").createOrReplaceTempView("dropped")
+    assert [row.a for row in engine.sql("SELECT a FROM dropped").collect()] == [2]
+    spark.catalog.dropTempView("dropped")
+    with pytest.raises(PanesError):
+        engine.sql("SELECT a FROM dropped")
+
+
 def test_options_and_columns_in_any_spelling(tmp_path: Path, spark: SparkSession) -> None:
     write_file(tmp_path / "in", 0, [{"a`b": 1, "c": "x"}, {"a`b": 2, "c": "x"}])
     engine = Engine(spark)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from panes import Engine
@@ -273,8 +272,9 @@ def test_a_failing_query_stops_the_others(folder: Path, spark: SparkSession) -> 
         INSERT INTO nothing SELECT value FROM r;
     """
     script = f"{rate} {stream(folder)} {sink(folder)} INSERT INTO out {QUERY.replace('sum(v)', 'sum(1 / (v - 8))')}"
-    with pytest.raises(StreamingQueryException, match="DIVIDE_BY_ZERO"):
+    with pytest.raises(PanesError, match="DIVIDE_BY_ZERO") as caught:
         Engine(spark).run(script, checkpoint=folder / "checkpoint")
+    assert caught.value.code == "value-failed"
     assert spark.streams.active == []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from string import Template
 
 from pyspark.sql import DataFrame
 
@@ -18,10 +17,12 @@ from panes.spark.projection import Projection
 
 @dataclass(frozen=True)
 class Finished:
-    """A value of the result: its name and Spark's text over the kernel's values."""
+    """A value of the result: its name, its call in the query, the kernel's value and what Spark makes of it (`$v`)."""
 
     output: str
-    sql: str
+    call: str
+    value: str
+    finish: str
 
 
 class Aggregates:
@@ -46,7 +47,9 @@ class Aggregates:
 
     def add(self, argument: physical.Argument) -> None:
         """One aggregate of the query."""
-        self.finished.append(Finished(argument.output, self._value(argument)))
+        value, finish = self._value(argument)
+        self.projection.functions.setdefault(value, argument.text)
+        self.finished.append(Finished(argument.output, argument.text, value, finish))
 
     def add_rows(self) -> str:
         """The rows themselves as a list, in the stream's order: a window without aggregates is one that collects."""
@@ -56,16 +59,16 @@ class Aggregates:
         assert found is not None
         return self._state(found, (self.projection.column(struct),), None)
 
-    def _value(self, argument: physical.Argument) -> str:
+    def _value(self, argument: physical.Argument) -> tuple[str, str]:
         given = prepared(argument, self.projection.below)
         args = tuple(self.projection.column(sql) for sql in given.args)
         condition = self.projection.condition(argument.condition)
         if argument.function == "avg" and not argument.distinct and decimal(given.types[0]) is None:
             total = self._state(_found("sum", argument, given), args, condition)
             count = self._state(_found("count", argument, given), args, condition)
-            return f"CAST({total} AS DOUBLE) / nullif({count}, 0)"
+            return total, f"CAST($v AS DOUBLE) / nullif({count}, 0)"
         found = _found(argument.function, argument, given)
-        return Template(found.finish).substitute(v=self._state(found, args, condition))
+        return self._state(found, args, condition), found.finish
 
     def _state(self, found: Accumulator, args: tuple[str, ...], condition: str | None) -> str:
         return self._states.setdefault((found, args, condition), f"v{len(self._states)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
@@ -11,6 +11,7 @@ from panes.kernels.kernel import Kernel
 from panes.kernels.release import Release
 from panes.physical import plan as physical
 from panes.spark.expressions import epoch_micros, quoted, type_of
+from panes.spark.failing_rows import Names
 from panes.spark.operator import Operator, run
 from panes.spark.pack import BATCH, CONTROL, PLACE, TIME
 from panes.spark.projection import Projection
@@ -47,9 +48,27 @@ def operate(
         passes_flush=feeds_another and CONTROL in projection.below.columns,
         behind=sessions_below(plan.input),
         takes_rejected=takes_rejected,
+        names=Names(operator_name(plan), projection.functions, projection.texts(by)),
     )
     rows = projection.rows(by, shards, clocked=is_clocked(plan.input))
     return run(operator, rows, builder.spark, last_watermark(plan, builder))
+
+
+def operator_name(plan: Stateful) -> str:
+    """What an operator is called in an error."""
+    match plan:
+        case physical.Window(kind=physical.StateMachine()):
+            return "statewindow"
+        case physical.Window(kind=kind):
+            return f"{type(kind).__name__.lower()}window"
+        case physical.OverWindow():
+            return "OVER"
+        case physical.StatefulFunction():
+            return "stateful functions"
+        case physical.Normalize():
+            return "the changelog"
+        case _:
+            assert_never(plan)
 
 
 def last_watermark(plan: Stateful, builder: Builder) -> int | None:

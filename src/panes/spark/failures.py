@@ -6,9 +6,78 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from panes.errors import PanesError
+from panes.compile import Compiled
+from panes.errors import CODES, PanesError
+from panes.physical import plan as physical
+from panes.source import Span
 
-CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .*")  # how Spark's errors begin, whatever their class
+RAISED = re.compile(r"\bPanesError: (?P<code>[a-z-]+): (?P<message>.*)(?:\nhint: (?P<hint>.*))?")
+# SQLSTATE 22 is for data; behind it Spark quotes the expression that failed, and underlines the part of it.
+BEGIN = r"\[[A-Z][A-Z0-9_.]+\] "  # how Spark's errors begin, whatever their class
+DATA = re.compile(rf"(?P<message>{BEGIN}(?:(?!{BEGIN}).)*?) SQLSTATE: 22\w{{3}}(?P<context>(?:\n(?!\s+at ).+)*)")
+QUOTED = re.compile(r"\n== SQL.*==\n(?P<line>.*)\n(?P<carets> *\^+)")
+STATE = re.compile(r" SQLSTATE: \w+$")
+
+
+def failure(text: str, compiled: Compiled) -> PanesError | None:
+    """The error of Panes in what Spark says of a query that failed; None if it was no value and no check of ours."""
+    where = f" (INSERT INTO {compiled.physical.sink})" if compiled.physical.sink is not None else ""
+    raised = RAISED.search(text)
+    if raised is not None and raised["code"] in CODES:
+        return PanesError(raised["code"], f"{STATE.sub('', raised['message'])}{where}", None, raised["hint"])
+    data = DATA.search(text)
+    if data is None:
+        return None
+    expression = failing_expression(data["context"], calls(compiled.physical))
+    span = place(expression, compiled.statement.span) if expression is not None else None
+    named = f" In {expression}" if expression is not None and span is None else ""
+    return PanesError("value-failed", f"{data['message']}{named}{where}", span)
+
+
+def failing_expression(context: str, names: dict[str, str]) -> str | None:
+    """The part of an expression that Spark underlines; `names` are calls by the columns that hold their values.
+
+    >>> failing_expression(
+    ...     "\\n== SQL (line 1, position 1) ==\\nCAST(col_1 AS INT) AS x\\n^^^^^^^^^^^^^^^^^^", {"col_1": "max(s)"}
+    ... )
+    'CAST(max(s) AS INT)'
+    """
+    found = QUOTED.search(context)
+    if found is None:
+        return None
+    first = len(found["carets"]) - len(found["carets"].lstrip())
+    text = found["line"][first : len(found["carets"])]
+    return re.sub(r"`?\b(\w+)\b`?", lambda word: names.get(word[1], word[0]), text)
+
+
+def calls(plan: physical.Plan) -> dict[str, str]:
+    """The calls of a plan, by the columns that hold their values."""
+    found: dict[str, str] = {}
+    match plan:
+        case physical.Window(aggregates=arguments) | physical.StatefulFunction(calls=arguments):
+            found = {one.output: one.text for one in arguments}
+        case physical.OverWindow(calls=over):
+            found = {one.argument.output: one.argument.text for one in over}
+        case _:
+            pass
+    for child in physical.children(plan):
+        found |= calls(child)
+    return found
+
+
+WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def place(expression: str, within: Span | None) -> Span | None:
+    """Where an expression stands in a statement, whatever its blanks and its case."""
+    if within is None:
+        return None
+    pattern = r"\s*".join(re.escape(word) for word in WORD.findall(expression))
+    found = re.compile(pattern, re.IGNORECASE).search(within.source.text, within.start, within.end)
+    return Span(within.source, found.start(), found.end()) if found is not None else None
+
+
+CONDITION = re.compile(f"{BEGIN}.*")
 
 
 @contextmanager

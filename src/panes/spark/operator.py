@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
@@ -14,6 +14,7 @@ from panes.kernels.kernel import Clock, Kernel, State
 from panes.kernels.normalize import Normalize
 from panes.kernels.over_changes import OverChanges
 from panes.spark.blob import concat
+from panes.spark.failing_rows import Named, Names
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
 from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS, ShardProcessor, out_blob
 from panes.spark.shards import shard_ids
@@ -33,6 +34,7 @@ class Operator:
     passes_flush: bool = False  # the end of the input is passed on to it, as a row
     behind: int = 0  # microseconds by which its clock is behind the watermark
     takes_rejected: bool = False  # rows that WHERE rejects come to the kernel, too
+    names: Names = field(default_factory=Names)  # for errors
 
 
 def run(operator: Operator, rows: DataFrame, spark: SparkSession, last_watermark: int | None) -> DataFrame:
@@ -42,17 +44,14 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession, last_watermark
     nothing = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in outputs)).limit(0)
     names = tuple(name for name, _ in operator.outputs)
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
-    pack = Pack(operator.kernel, shards, operator.takes_rejected)
+    kernel = Named(operator.kernel, operator.names)
+    pack = Pack(kernel, shards, operator.takes_rejected)
     if not rows.isStreaming:
-        done = (
-            rows.mapInArrow(pack, PACKED)
-            .groupBy("shard")
-            .applyInArrow(whole(operator.kernel, names, last_watermark), OUTPUT)
-        )
+        done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(whole(kernel, names, last_watermark), OUTPUT)
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
-    processor = ShardProcessor(operator.kernel, names, fingerprint(operator, spark), operator.behind)
+    processor = ShardProcessor(kernel, names, fingerprint(operator, spark), operator.behind)
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time

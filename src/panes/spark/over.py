@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from string import Template
 from typing import TYPE_CHECKING, Literal, cast
 
 from pyspark.sql import DataFrame
@@ -19,6 +18,7 @@ from panes.physical import plan as physical
 from panes.spark.aggregates import accumulated, prepared
 from panes.spark.chain import operate, operators_below, release, ties
 from panes.spark.expressions import known_type, quoted, type_of
+from panes.spark.finish import finished
 from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME
 from panes.spark.projection import Projection
 
@@ -52,10 +52,12 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     from_kernel = isinstance(kernel, OverChanges)
     identity = _identity(plan, projection) if from_kernel else ()
     outputs += [(CHANGE, "string"), *((name, "bigint") for name in identity)] if from_kernel else []
+    projection.functions = {one.call.output: call.argument.text for one, call in zip(calls, plan.calls, strict=True)}
     done = operate(plan, kernel, projection, partition, outputs, builder, feeds_another)
     post = [f"{column} AS {quoted(name)}" for name, column in own.items()]
     for call, one in zip(plan.calls, calls, strict=True):
-        post.append(f"{Template(one.finish).substitute(v=one.call.output)} AS {quoted(call.argument.output)}")
+        value = finished(one.finish, one.call.output, call.argument.text, own, builder.spark)
+        post.append(f"{value} AS {quoted(call.argument.output)}")
     post += [f"{name} AS {hidden}" for name, hidden in zip(identity, IDENTITY, strict=False)]
     if plan.placement.emit == physical.EmitMode.CHANGES:
         post.append(CHANGE if from_kernel else f"'{INSERT}' AS {CHANGE}")

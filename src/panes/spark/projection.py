@@ -17,6 +17,18 @@ NAME = re.compile(r"\(*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[A-Za-z_]\w*))\)*
 HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, *IDENTITY))
 
 
+def _without_guard(sql: str) -> str:
+    """An expression as the query has it.
+
+    >>> _without_guard("CASE WHEN panes_keep THEN (a + 1) END"), _without_guard("(`k`)")
+    ('(a + 1)', 'k')
+    """
+    guard = f"CASE WHEN {KEEP} THEN "
+    plain = sql.removeprefix(guard).removesuffix(" END") if sql.startswith(guard) else sql
+    found = NAME.fullmatch(plain)
+    return plain if found is None else (found["quoted"] or found["plain"]).replace("``", "`")
+
+
 class Projection:
     """Columns over the rows below. What it is asked for, it names: equal texts have one name."""
 
@@ -25,6 +37,7 @@ class Projection:
         self.placement = placement
         self._names: dict[str, str] = {}
         self._types: dict[str, str] = {}
+        self.functions: dict[str, str] = {}  # calls, by the columns of their values
 
     def column(self, sql: str) -> str:
         """The name of an expression; it is not evaluated for rows that WHERE removed."""
@@ -84,6 +97,11 @@ class Projection:
 
     def condition(self, sql: str | None) -> str | None:
         return None if sql is None else self.column(f"({sql})")
+
+    def texts(self, first: Iterable[str]) -> dict[str, str]:
+        """What the columns are in the query; those that are named come first."""
+        texts = {name: _without_guard(text) for text, name in self._names.items()}
+        return {**{name: texts[name] for name in first if name in texts}, **texts, TIME: self.placement.time or "time"}
 
     def type(self, name: str) -> str:
         """The Spark type of a key."""

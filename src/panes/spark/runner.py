@@ -11,7 +11,6 @@ The checkpoint of a script, with a folder for each INSERT:
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import tempfile
 import time
@@ -28,11 +27,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
-from panes.errors import CODES, PanesError
+from panes.errors import PanesError
 from panes.functions import Functions
 from panes.source import Source
 from panes.spark.build import Builder
-from panes.spark.failures import refused_by_spark
+from panes.spark.failures import failure, refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
 from panes.spark.heartbeat import NEVER
 from panes.spark.progress import counters_of
@@ -254,27 +253,10 @@ def _raise_failure(one: Running, flush: bool) -> None:
     failed = one.query.exception()
     if failed is None:
         return
-    error = panes_error(str(failed), one.sink)
+    error = failure(str(failed), one.ready.insert.compiled)
     if flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.insert.folder):
         return  # rows that came after the end of the input
     raise error or failed
-
-
-RAISED = re.compile(r"\bPanesError: (?P<code>[a-z-]+): (?P<message>.*)(?:\nhint: (?P<hint>.*))?")
-
-
-def panes_error(text: str, sink: str) -> PanesError | None:
-    """The error that Panes raised in a Python worker, read from what Spark made of it.
-
-    >>> text = "Traceback …\\npanes.errors.PanesError: stream-ended: it is over\\nhint: Begin anew.\\n SQLSTATE: 38000"
-    >>> print(panes_error(text, "totals"))
-    stream-ended: it is over (INSERT INTO totals)
-    hint: Begin anew.
-    """
-    found = RAISED.search(text)
-    if found is None or found["code"] not in CODES:
-        return None
-    return PanesError(found["code"], f"{found['message']} (INSERT INTO {sink})", None, found["hint"])
 
 
 def flush_began(folder: Path) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import Template
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
@@ -18,6 +17,7 @@ from panes.physical import plan as physical
 from panes.spark.aggregates import as_type
 from panes.spark.chain import operate, release
 from panes.spark.expressions import arrow_type, known_type, quoted
+from panes.spark.finish import finished
 from panes.spark.pack import CONTROL, NOW, TIME
 from panes.spark.projection import Projection
 
@@ -47,10 +47,12 @@ def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder
     outputs = [(name, projection.type(name)) for name in own.values()]
     outputs += [(one.call.output, one.type) for one in prepared]
     outputs += [(TIME, "timestamp")] if keeps_time else []
+    projection.functions = {one.call.output: call.text for one, call in zip(prepared, plan.calls, strict=True)}
     done = operate(plan, kernel, projection, partition, outputs, builder, feeds_another)
     post = [f"{column} AS {quoted(name)}" for name, column in own.items()]
     for call, one in zip(plan.calls, prepared, strict=True):
-        post.append(f"{Template(one.finish).substitute(v=one.call.output)} AS {quoted(call.output)}")
+        value = finished(one.finish, one.call.output, call.text, own, builder.spark)
+        post.append(f"{value} AS {quoted(call.output)}")
     post += [f"{TIME} AS {NOW}"] if keeps_time else []
     return done.selectExpr(*post, *([CONTROL] if CONTROL in done.columns else []))
 

@@ -20,6 +20,7 @@ from panes.physical import plan as physical
 from panes.spark.aggregates import Aggregates
 from panes.spark.chain import operate, release, stream_order
 from panes.spark.expressions import quoted
+from panes.spark.finish import finished
 from panes.spark.pack import CONTROL, TIME
 from panes.spark.projection import Projection
 from panes.sql.duration import TimeUnit
@@ -77,8 +78,12 @@ def _columns(plan: physical.Window, projection: Projection, ordered: bool) -> Co
 
 def _values(plan: physical.Window, aggregates: Aggregates, unpacked: DataFrame) -> DataFrame:
     """The post-projection: keys under their names, aggregates finished by Spark."""
-    post = [f"{aggregates.projection.key(key.sql)} AS {quoted(key.name)}" for key in plan.keys]
-    post += [f"{one.sql} AS {quoted(one.output)}" for one in aggregates.finished]
+    projection = aggregates.projection
+    keys = {key.name: projection.key(key.sql) for key in plan.keys}
+    post = [f"{projection.key(key.sql)} AS {quoted(key.name)}" for key in plan.keys]
+    for one in aggregates.finished:
+        value = finished(one.finish, one.value, one.call, keys, unpacked.sparkSession)
+        post.append(f"{value} AS {quoted(one.output)}")
     return unpacked.selectExpr(*post, *_bounds(plan), *_carried(unpacked))
 
 
