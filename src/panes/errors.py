@@ -39,7 +39,7 @@ CODES: dict[str, str] = {
     "unbounded-state": "a result that could never be completed, or state that could never be forgotten",
     "changelog-not-supported": "a window or stateful call over a changelog",
     "unsupported-clause": "a clause that has no meaning on a stream, or not in this place",
-    "not-executable": "a query that compiles but holds a value of a type that no kernel can keep",
+    "not-executable": "a query that compiles but holds a value of a type that no kernel can keep or compare",
     "state-mismatch": "a checkpoint that belongs to another query or other settings",
     "stream-ended": "a checkpoint that was flushed and sealed",
     "unsafe-checkpoint": "a Spark that writes checkpoints in a way that no restart can rely on",

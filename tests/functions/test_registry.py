@@ -1,6 +1,7 @@
 """The registries: names without case, each once, and everything that the language promises is there."""
 
 import pytest
+from pyspark.sql import functions as spark
 
 from panes import Engine
 from panes.errors import PanesError
@@ -159,6 +160,13 @@ def test_everything_promised_is_there():
 def test_what_spark_alone_has_is_not_ours():
     functions = Functions()
     assert not [name for name in SPARK_ONLY if name in functions.aggregates]
+
+
+def test_every_aggregate_of_spark_is_known():
+    """One that is not would be taken for a scalar function. Some of PySpark's are no functions of SQL."""
+    known = {*Functions().aggregates, *SPARK_ONLY, "listagg_distinct", "product", "string_agg_distinct", "sum_distinct"}
+    aggregates = [name for name in spark.__all__ if "Aggregate function" in (getattr(spark, name).__doc__ or "")]
+    assert len(aggregates) > 50 and not set(aggregates) - known
 
 
 def test_distinct_goes_with_count_sum_and_avg():

@@ -45,10 +45,10 @@ def test_frames(unit, frame, start, end):
     assert (read.unit, bound(read.start), bound(read.end)) == (FrameUnit[unit], start, end)
 
 
-@pytest.mark.parametrize("offset", ["INTERVAL 10 SECONDS", "INTERVAL '1' DAY", "1.5", "2 * 3"])
+@pytest.mark.parametrize("offset", ["INTERVAL 10 SECONDS", "INTERVAL '1' DAY", "1.5", "2 * 3", "'2'"])
 def test_range_offsets_are_constants(offset):
-    read = over(f"ORDER BY ts RANGE BETWEEN {offset} PRECEDING AND CURRENT ROW").frame
-    assert bound(read.start) == (PRECEDING, offset)
+    for frame in (f"BETWEEN {offset} PRECEDING AND CURRENT ROW", f"{offset} PRECEDING"):
+        assert bound(over(f"ORDER BY ts RANGE {frame}").frame.start) == (PRECEDING, offset)
 
 
 @pytest.mark.parametrize("offset", ["1 + 1", "(2)", "2L", "CAST(2 AS INT)", "4 DIV 2", "2 * (3 - 2)"])

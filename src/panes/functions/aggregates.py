@@ -60,10 +60,10 @@ SPARK_ONLY = frozenset(
     bitmap_and_agg bitmap_construct_agg bitmap_or_agg collect_union corr count_if count_min_sketch covar_pop
     covar_samp grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
     kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
-    kurtosis listagg measure mode percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy
-    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness string_agg
+    kurtosis listagg measure mode percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy regr_count
+    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy schema_of_variant_agg skewness string_agg
     theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum tuple_intersection_agg_double
     tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer tuple_union_agg_double
-    tuple_union_agg_integer
+    tuple_union_agg_integer vector_avg vector_sum
     """.split()
 )

@@ -11,8 +11,10 @@ from panes.errors import PanesError
 from panes.kernels.accumulators import Accumulator, accumulator, argument_cast, decimal
 from panes.kernels.grouped import Fold
 from panes.physical import plan as physical
-from panes.spark.expressions import known_type, quoted, type_of
+from panes.spark.expressions import compared_type, known_type, quoted, type_of
 from panes.spark.projection import Projection
+
+COMPARING = frozenset(("min", "max", "min_by", "max_by", "collect_set", "approx_count_distinct"))
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
     if argument.function in ("percentile", "approx_count_distinct"):
         args, constant = args[:1], (argument.args[1] if len(argument.args) > 1 else "")
     types = [known_type(arg, below) for arg in args]
+    for arg in args if argument.distinct else args[-1:] if argument.function in COMPARING else ():
+        compared_type(arg, below)
     wanted = [argument_cast(argument.function, type_) or type_ for type_ in types]
     cast = [as_type(*given) for given in zip(args, types, wanted, strict=True)]
     types = wanted

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    DataType,
+    DayTimeIntervalType,
+    MapType,
+    NullType,
+    StringType,
+    StructType,
+    VariantType,
+    YearMonthIntervalType,
+)
 
 from panes.errors import PanesError
+
+NOT_HELD = (VariantType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
 
 
 def quoted(name: str) -> str:
@@ -14,7 +30,11 @@ def quoted(name: str) -> str:
 
 def type_of(sql: str, below: DataFrame) -> str:
     """The Spark type of an expression over a DataFrame."""
-    return below.selectExpr(f"{sql} AS x").schema["x"].dataType.simpleString()
+    return _data_type(sql, below).simpleString()
+
+
+def _data_type(sql: str, below: DataFrame) -> DataType:
+    return below.selectExpr(f"{sql} AS x").schema["x"].dataType
 
 
 def arrow_type(type_: str, spark: SparkSession) -> pa.DataType:
@@ -24,10 +44,36 @@ def arrow_type(type_: str, spark: SparkSession) -> pa.DataType:
 
 def known_type(sql: str, below: DataFrame) -> str:
     """The type of a key or an argument, if the kernels can hold it."""
-    type_ = type_of(sql, below)
-    if "interval" in type_ or "variant" in type_ or type_ == "void":
-        raise not_executable(f"keys and arguments of type {type_} ({sql})")
-    return type_
+    type_ = _data_type(sql, below)
+    if isinstance(type_, NullType) or any(isinstance(one, NOT_HELD) for one in _with_nested(type_)):
+        raise not_executable(f"keys and arguments of type {type_.simpleString()} ({sql})")
+    return type_.simpleString()
+
+
+def compared_type(sql: str, below: DataFrame) -> str:
+    """The type of a value that is compared with others, if the kernels can tell as Spark does which are equal."""
+    for one in _with_nested(_data_type(sql, below)):
+        if isinstance(one, StringType) and one.collation != StringType().collation:
+            message = f"{sql} has the collation {one.collation}: keys and values are compared byte by byte"
+            hint = f"Write {sql} COLLATE UTF8_BINARY, or lower({sql}) COLLATE UTF8_BINARY to ignore case."
+            raise PanesError("not-executable", message, None, hint)
+        if isinstance(one, MapType):
+            hint = f"Write array_sort(map_entries({sql}))."
+            raise PanesError("not-executable", f"{sql} is a map, and maps cannot be compared", None, hint)
+    return known_type(sql, below)
+
+
+def _with_nested(type_: DataType) -> Iterator[DataType]:
+    """A type and all types inside it."""
+    yield type_
+    match type_:
+        case ArrayType():
+            yield from _with_nested(type_.elementType)
+        case MapType():
+            yield from (*_with_nested(type_.keyType), *_with_nested(type_.valueType))
+        case StructType():
+            for field in type_.fields:
+                yield from _with_nested(field.dataType)
 
 
 def shifted(time: str, delay: int = 0, zoned: bool = True) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
+from panes.errors import PanesError
+from panes.kernels.accumulators import INTEGRAL, decimal
 from panes.kernels.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
 from panes.kernels.over_changes import OverChanges
@@ -194,34 +197,71 @@ def _frame(frame: physical.Frame | None, plan: physical.OverWindow, projection: 
         if not plan.order_by:
             return Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
         return Frame("RANGE", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
-    return Frame(
-        frame.unit, _bound(frame.start, frame.unit, plan, projection), _bound(frame.end, frame.unit, plan, projection)
-    )
+    if frame.unit == "ROWS":
+        start, end = (Bound(Edge[one.kind], int(one.offset or 0)) for one in (frame.start, frame.end))
+        return Frame(frame.unit, start, end)
+    spans = _spans(frame, plan.order_by[0].sql, projection.below) if plan.order_by else [0, 0]
+    start, end = (_bound(*one, plan, projection) for one in zip((frame.start, frame.end), spans, strict=True))
+    return Frame(frame.unit, start, end)
 
 
-def _bound(bound: physical.Bound, unit: str, plan: physical.OverWindow, projection: Projection) -> Bound:
+def _bound(bound: physical.Bound, distance: float, plan: physical.OverWindow, projection: Projection) -> Bound:
     edge = Edge[bound.kind]
     if bound.offset is None:
         return Bound(edge)
-    if unit == "ROWS":
-        return Bound(edge, int(bound.offset))
     key = plan.order_by[0]
     type_ = type_of(key.sql, projection.below)
     minus = (edge is Edge.PRECEDING) != key.descending
-    span = _span(bound.offset, type_, projection.below)
+    span = _longest(int(distance)) if type_.startswith("timestamp") else 0
     if type_.startswith("timestamp") and span < DAY:
         own = projection.sort_key(key.sql)
         shift = -span if minus else span
         return Bound(edge, column=f"{own} {shift:+}", span=span, shift=shift)
-    value = f"CAST(({key.sql}) {'-' if minus else '+'} ({bound.offset}) AS {type_})"
+    offset = f"CAST({bound.offset} AS {type_})" if _is_number(type_) else f"({bound.offset})"  # as Spark casts it
+    value = f"CAST(({key.sql}) {'-' if minus else '+'} {offset} AS {type_})"
     return Bound(edge, column=projection.column(value), span=span)
 
 
-def _span(offset: str, type_: str, below: DataFrame) -> int:
+def _is_number(type_: str) -> bool:
+    return type_ in (*INTEGRAL, "float", "double") or decimal(type_) is not None
+
+
+def _spans(frame: physical.Frame, key: str, below: DataFrame) -> list[float]:
+    """How far the bounds of a RANGE frame are away, in microseconds where ORDER BY is a time or a date."""
+    offsets = [bound.offset for bound in (frame.start, frame.end)]
+    if offsets == [None, None]:
+        return [0, 0]
+    type_ = type_of(key, below)
+    texts = [_span(offset, type_) if offset is not None else "0" for offset in offsets]
+    bounds = [" ".join(filter(None, (bound.offset, bound.kind))) for bound in (frame.start, frame.end)]
+    written = f"RANGE BETWEEN {bounds[0]} AND {bounds[1]}"
+    mismatch = PanesError(
+        "over-arguments",
+        f"{written} does not go with ORDER BY {key}, a {type_}",
+        hint="An interval goes with times and dates, a number with numbers and dates.",
+    )
+    if not (_is_number(type_) or type_ == "date" or type_.startswith("timestamp")):
+        raise mismatch
+    try:
+        row = below.sparkSession.sql(f"SELECT {texts[0]} AS first, {texts[1]} AS last").collect()[0]
+    except AnalysisException as error:
+        raise mismatch from error
+    start, end = row["first"], row["last"]
+    if any(span is None or not span >= 0 for span in (start, end)):
+        raise PanesError("over-arguments", f"an offset in {written} is NULL or negative")
+    near, far = (end, start) if frame.start.kind == "PRECEDING" else (start, end)
+    if frame.start.kind == frame.end.kind and far < near:
+        raise PanesError("over-arguments", f"{written} ends before it starts")
+    return [start, end]
+
+
+def _span(offset: str, type_: str) -> str:
+    if not type_.startswith("timestamp") and type_ != "date":
+        return f"CAST({offset} AS DOUBLE)"
+    start = "TIMESTAMP'2000-07-01 00:00:00'" if type_ != "date" else "DATE'2000-07-01'"
+    return f"unix_micros(CAST({start} + ({offset}) AS TIMESTAMP)) - unix_micros(CAST({start} AS TIMESTAMP))"
+
+
+def _longest(span: int) -> int:
     """The most microseconds that an interval can be: months differ in length, and days where clocks are changed."""
-    if not type_.startswith("timestamp"):
-        return 0
-    start = "TIMESTAMP'2000-07-01 00:00:00'"
-    row = below.sparkSession.sql(f"SELECT unix_micros({start} + {offset}) - unix_micros({start}) AS span").collect()[0]
-    span = int(row["span"])
     return span if span < DAY else span * 9 // 8 + DAY

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from panes.errors import PanesError
 from panes.kernels.changes import CHANGE
 from panes.physical import plan as physical
-from panes.spark.expressions import known_type, quoted, shifted, type_of
+from panes.spark.expressions import compared_type, known_type, quoted, shifted, type_of
 from panes.spark.pack import CONTROL, IDENTITY, KEEP, NOW, SHARD, TIME, WATERMARK
 
 NAME = re.compile(r"\(*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[A-Za-z_]\w*))\)*")
@@ -60,7 +60,7 @@ class Projection:
 
     def key(self, sql: str) -> str:
         """The name of a key, as Spark's GROUP BY sees it: -0.0 is 0.0, every NaN is one NaN."""
-        type_ = known_type(sql, self.below)
+        type_ = compared_type(sql, self.below)
         if type_ in ("double", "float"):
             one = f"WHEN isnan({sql}) THEN CAST('NaN' AS {type_}) WHEN {sql} = 0 THEN CAST(0 AS {type_})"
             return self._typed(self.column(f"(CASE {one} ELSE {sql} END)"), type_)
@@ -68,7 +68,7 @@ class Projection:
 
     def sort_key(self, sql: str) -> str:
         """The name of an ORDER BY expression."""
-        return self._typed(self._timed(sql), known_type(sql, self.below))
+        return self._typed(self._timed(sql), compared_type(sql, self.below))
 
     def keys(self, texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.key(sql) for sql in texts)
@@ -85,7 +85,7 @@ class Projection:
 
     def identity(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of the stream's key."""
-        return tuple(self.column(quoted(name)) for name in names)
+        return tuple(self._typed(self.column(quoted(name)), compared_type(quoted(name), self.below)) for name in names)
 
     def order(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns by which the stream's key breaks ties.

@@ -16,13 +16,17 @@ from panes.kernels.user_functions import UserFunction
 from panes.physical import plan as physical
 from panes.spark.aggregates import as_type
 from panes.spark.chain import operate, release
-from panes.spark.expressions import arrow_type, known_type, quoted
+from panes.spark.expressions import arrow_type, compared_type, known_type, quoted
 from panes.spark.finish import finished
 from panes.spark.pack import CONTROL, NOW, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
     from panes.spark.build import Builder
+
+
+# Which arguments of a function are compared with those of other rows.
+COMPARED = {"changed_col": slice(1, 2), "had_changed": slice(1, None), "acc_min": slice(1), "acc_max": slice(1)}
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder
 
 def _prepared(argument: physical.Argument, output: str, projection: Projection, builder: Builder) -> Prepared:
     types = [known_type(arg, projection.below) for arg in argument.args]
+    for arg in argument.args[COMPARED.get(argument.function, slice(0))]:
+        compared_type(arg, projection.below)
     condition = projection.condition(argument.condition)
     function = builder.functions.stateful.get(argument.function)
     assert function is not None

@@ -175,9 +175,10 @@ def _is_column(tokens: Sequence[Token], index: int) -> bool:
     """Whether ROWS or RANGE at this place is a column of that name."""
     if tokens[index].word not in ("ROWS", "RANGE"):
         return False
-    after = tokens[index + 1].word if index + 1 < len(tokens) else ""
-    before = tokens[index - 1]
-    return before.word in ("PARTITION BY", "ORDER BY") or before.text == "," or after in ("", "ASC", "DESC")
+    before, after = tokens[index - 1], [token.word for token in tokens[index + 1 : index + 2]]
+    if before.word in ("PARTITION BY", "ORDER BY") or before.text == ",":
+        return True
+    return after in ([], ["ASC"], ["DESC"])
 
 
 def _order_key(tokens: tuple[Token, ...]) -> OrderKey:
