@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from pyspark.errors import AnalysisException
@@ -44,6 +44,8 @@ class Prepared:
 
 def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
     """The rows below with the values of the calls; for changes, a changelog of them."""
+    if plan.placement.mode == physical.Mode.BATCH and not _reads_changelog(plan.input):
+        plan = replace(plan, reads_changes=False)  # over an append-only batch, a result below has inserts alone
     projection = Projection(below, plan.placement)
     partition = projection.keys(plan.placement.partition_by)
     own = {name: projection.row_column(name) for name in projection.own()}
@@ -65,6 +67,12 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     if plan.placement.emit == physical.EmitMode.CHANGES:
         post.append(CHANGE if from_kernel else f"'{INSERT}' AS {CHANGE}")
     return done.selectExpr(*dict.fromkeys(post), *([CONTROL] if CONTROL in done.columns else []))
+
+
+def _reads_changelog(plan: physical.Plan) -> bool:
+    if isinstance(plan, physical.DataSource):
+        return plan.changelog
+    return any(_reads_changelog(child) for child in physical.children(plan))
 
 
 def _identity(plan: physical.OverWindow, projection: Projection) -> tuple[str, ...]:
