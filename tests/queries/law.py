@@ -37,12 +37,17 @@ class Case:
     rows: Sequence[Row]
     cuts: Sequence[Cut]
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    views: Mapping[str, str] = field(default_factory=dict)
+
+    def batch(self, rows: Sequence[Row]) -> pa.Table:
+        """The result over rows at once, by the double."""
+        return batch(self.sql, self.stream.table(rows), self.stream.options(False), self.tables, self.views)
 
 
 def check(case: Case, expected: pa.Table | None = None) -> list[Row]:
     """Every law of a query; PanesError where it is refused. The result is what it adds up to."""
     rows = case.stream.table(case.rows)
-    whole = batch(case.sql, "t", rows, case.stream.options(False), case.tables)
+    whole = case.batch(case.rows)
     result = _table(whole)
     if expected is not None:
         compare("batch", result, "oracle", known_rows(expected), known_names(expected))
@@ -52,9 +57,9 @@ def check(case: Case, expected: pa.Table | None = None) -> list[Row]:
 
 
 def _check_stream(case: Case, cut: Cut, rows: pa.Table, schema: pa.Schema, result: list[Row], name: str) -> None:
-    run = Replayed(
-        case.sql, "t", Schema.of_arrow(rows.schema), case.stream.options(True), case.tables, cut.shards, len(cut.sizes)
-    )
+    schema_ = Schema.of_arrow(rows.schema)
+    options = case.stream.options(True)
+    run = Replayed(case.sql, schema_, options, case.tables, case.views, cut.shards, len(cut.sizes))
     given = run.result.schema.simpleString()
     wanted = Schema.of_arrow(schema).simpleString()
     if given != wanted:
@@ -72,7 +77,7 @@ def _check_stream(case: Case, cut: Cut, rows: pa.Table, schema: pa.Schema, resul
             run.start()
             _none_late(late)
         if changes and (number + len(cut.sizes)) % 3 == 0:
-            so_far = batch(case.sql, "t", rows.slice(0, place), case.stream.options(False), case.tables)
+            so_far = case.batch(case.rows[:place])
             compare(f"{name} after {place} rows", added_up(run.outputs), "batch", _table(so_far))
     run.flush()
     _none_late(run.counter("late_rows"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .calls import FLAT, Call, window_function
 from .choices import Choices
-from .oracle import over_rows
+from .oracle import over_rows, plain_rows
 from .shapes import Shape, filtered, then, where
 
 
@@ -72,6 +72,22 @@ def with_over(c: Choices, below: Shape, changes: bool) -> Shape:
         depth=below.depth + 1,
         guessed=bool(unknown),
     )
+
+
+def top_n(c: Choices, below: Shape, changes: bool) -> Shape:
+    """The first rows of each partition, by a rank that an outer WHERE tests."""
+    order, total = _order(c, below, changes)
+    spec = Spec(tuple(c.some(below.keys, 0, 2)), order)
+    rank = c.pick(["row_number()", "rank()"]) if total else c.pick(["rank()", "dense_rank()"])
+    kept = list(dict.fromkeys(["ts", "id", *c.some(list(below.columns), 1, 4)]))
+    test = f"place {c.pick(['<= 1', '<= 3', '< 2', '= 1'])}"
+    inner = f"SELECT *, {rank} OVER ({spec.sql(False)}) AS place FROM {below.source}"
+    columns = {name: below.columns[name] for name in kept} | {"place": "int"}
+    names = [*kept, "place"]
+    duck = [*below.columns, f"{rank} OVER ({spec.sql(True)}) AS place"]
+    oracle = then(below, lambda rows: plain_rows(over_rows(rows, duck, None, "", ()), names, test))
+    select = f"SELECT {', '.join(names)} FROM ({inner}) WHERE {test}"
+    return replace(below, select=select, columns=columns, oracle=oracle, name="", depth=below.depth + 1)
 
 
 def _order(c: Choices, below: Shape, free: bool) -> tuple[tuple[str, ...], bool]:

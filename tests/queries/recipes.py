@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from .choices import Choices
 from .law import Case, check
 from .oracle import in_order
-from .over_shapes import with_over
+from .over_shapes import top_n, with_over
 from .rows import Row, Stream, change_rows, cut, stream_rows, table_rows
 from .shapes import Oracle, Shape, named, plain, with_stateful, with_table, with_window
 
@@ -34,44 +34,50 @@ def generated(c: Choices, data: Choices) -> Generated:
     recipe = c.pick(RECIPES)
     table = table_rows(c) if c.chance(25) else None
     stream, shape, emit = recipe(c, table)
-    rows = change_rows(data) if stream.changelog else stream_rows(data, stream)
-    one_partition = stream.time is None or stream.changelog or emit == " EMIT IMMEDIATELY"
-    cuts = [cut(data, rows, one_partition) for _ in range(2 if data.chance(30) else 1)]
+    rows = change_rows(data, stream) if stream.changelog else stream_rows(data, stream)
+    cuts = [cut(data, rows) for _ in range(2 if data.chance(30) else 1)]
     sql = shape.sql + emit
     tables = {"lookup": table} if table is not None else {}
-    return Generated(Case(sql, stream, rows, cuts, tables), shape.oracle)
+    oracle = shape.oracle if stream.ttl is None else None
+    return Generated(Case(sql, stream, rows, cuts, tables, shape.views), oracle)
 
 
 def declared(c: Choices) -> Stream:
     time = "timestamp_ntz" if c.chance(12) else "timestamp"
-    return Stream(time, c.pick([3000, 0, 1000, 10_000]), key=not c.chance(20))
+    ttl = c.pick([2, 5, 30]) if c.chance(8) else None
+    return Stream(time, c.pick([3000, 0, 1000, 10_000]), key=not c.chance(20), ttl=ttl)
 
 
-def source(stream: Stream) -> Shape:
-    """The stream's rows, in order for the oracle."""
+def source(stream: Stream, arrival: bool = False) -> Shape:
+    """The stream's rows, in order for the oracle; by `arrival` if nothing waits for the watermark."""
 
     def ordered(rows: pa.Table) -> pa.Table:
         if stream.changelog:
             rows = live(rows)
-        return in_order(rows, ["ts", "id"] if stream.time is not None else [])
+        return in_order(rows, ["ts", "id"] if stream.time is not None and not arrival else [])
 
-    return Shape("SELECT * FROM t", stream.columns, ordered, "ts", unique=not stream.key, name="t")
+    time = "ts" if stream.time is not None else None
+    return Shape("SELECT * FROM t", stream.columns, ordered, time, unique=not stream.key, name="t")
 
 
 def live(changes: pa.Table) -> pa.Table:
-    """The rows that a changelog leaves."""
+    """The rows that a changelog leaves: the changes of a key in the order of their sequence, if there is one."""
     rows: dict[int, Row] = {}
+    last: dict[int, int] = {}
     for row in changes.to_pylist():
-        change = row.pop("_change_type")
+        change, id_ = row.pop("_change_type"), row["id"]
+        if row.get("seq", 0) < last.get(id_, 0):
+            continue
+        last[id_] = row.get("seq", 0)
         if change in ("delete", "update_preimage"):
-            del rows[row["id"]]
+            rows.pop(id_, None)
         else:
-            rows[row["id"]] = row
+            rows[id_] = row
     return pa.Table.from_pylist(list(rows.values()), changes.drop_columns(["_change_type"]).schema)
 
 
-def below(c: Choices, stream: Stream, table: pa.Table | None) -> Shape:
-    found = source(stream)
+def below(c: Choices, stream: Stream, table: pa.Table | None, arrival: bool = False) -> Shape:
+    found = source(stream, arrival)
     if table is not None and not stream.changelog:
         return named(c, with_table(c, found, table))
     return named(c, plain(c, found)) if c.chance(25) else found
@@ -104,7 +110,7 @@ def _over_changes(c: Choices, table: Table) -> Made:
 
 
 def _changelog(c: Choices, table: Table) -> Made:
-    stream = Stream(None, key=True, changelog=True)
+    stream = Stream(None, changelog=True, sequence=c.chance(40), preimages=c.pick(["maybe", "always"]))
     return stream, with_over(c, below(c, stream, table), changes=True), ""
 
 
@@ -150,6 +156,33 @@ def _window_of_over(c: Choices, table: Table) -> Made:
     return stream, with_window(c, named(c, with_over(c, below(c, stream, table), changes=False))), ""
 
 
+def _immediately(c: Choices, table: Table) -> Made:
+    stream = replace(declared(c), ttl=None)
+    rows = below(c, stream, None, arrival=True)
+    rows = replace(rows, time=None, partition=("k",))  # windows of rows alone, without bounds
+    shape = with_stateful(c, rows, inner=False) if c.chance(50) else with_window(c, rows)
+    return stream, shape, " EMIT IMMEDIATELY"
+
+
+def _arrival(c: Choices, table: Table) -> Made:
+    stream = Stream(None, key=c.chance(50))
+    rows = replace(below(c, stream, None, arrival=True), partition=("k",))
+    match c.below(3):
+        case 0:
+            return stream, with_stateful(c, rows, inner=False), ""
+        case 1:
+            return stream, with_window(c, rows), ""
+        case _:
+            return stream, with_over(c, rows, changes=True), " EMIT CHANGES"
+
+
+def _top_n(c: Choices, table: Table) -> Made:
+    """The same as QUALIFY, said in an outer WHERE."""
+    stream = declared(c)
+    changes = c.chance(50)
+    return stream, top_n(c, below(c, stream, table), changes), " EMIT CHANGES" if changes else ""
+
+
 RECIPES: list[Callable[[Choices, Table], Made]] = [
     _window,
     _window,
@@ -165,4 +198,7 @@ RECIPES: list[Callable[[Choices, Table], Made]] = [
     _over_of_stateful,
     _over_of_over,
     _window_of_over,
+    _immediately,
+    _arrival,
+    _top_n,
 ]

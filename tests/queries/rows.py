@@ -46,6 +46,9 @@ class Stream:
     delay: int = 0  # milliseconds
     key: bool = True
     changelog: bool = False
+    sequence: bool = False
+    preimages: str = "maybe"
+    ttl: int | None = None  # seconds
 
     @property
     def types(self) -> dict[str, str]:
@@ -54,6 +57,7 @@ class Stream:
             **first,
             "ts": self.time or "timestamp",
             "id": "bigint",
+            **({"seq": "bigint"} if self.sequence else {}),
             **{name: type_ for name, (type_, _) in POOLS.items()},
         }
 
@@ -64,8 +68,12 @@ class Stream:
 
     def options(self, streaming: bool) -> dict[str, Any]:
         timed = {"time": "ts"} if self.time is not None and not self.changelog else {}
-        delay = {"watermark": f"{self.delay} milliseconds"} if timed and streaming else {}
-        return {**timed, **delay, "key": ["id"] if self.key else [], "changelog": self.changelog}
+        with_delay = timed and (streaming or self.ttl is not None)
+        delay = {"watermark": f"{self.delay} milliseconds"} if with_delay else {}
+        changes = {"changelog": True, "preimages": self.preimages} if self.changelog else {}
+        changes |= {"sequence": "seq"} if self.sequence else {}
+        ttl = {"state_ttl": f"{self.ttl} seconds"} if self.ttl is not None else {}
+        return {**timed, **delay, "key": ["id"] if self.key else [], **changes, **ttl}
 
     def table(self, rows: Sequence[Row]) -> pa.Table:
         schema = pa.schema([(name, arrow_type(type_)) for name, type_ in self.types.items()])
@@ -95,8 +103,11 @@ def values(c: Choices) -> Row:
     return {name: c.pick(pool) for name, (_, pool) in POOLS.items()}
 
 
-def change_rows(c: Choices) -> list[Row]:
-    """Changes that fit each other: inserts of new keys, updates and deletes of those that are there."""
+def change_rows(c: Choices, stream: Stream) -> list[Row]:
+    """Changes that fit each other: inserts of new keys, updates and deletes of those that are there.
+
+    Where nothing is promised of preimages, some are missing; with a sequence, changes come late and in any order.
+    """
     live: dict[int, Row] = {}
     changes: list[Row] = []
     for number in range(c.pick([4, 10, 2, 20])):
@@ -104,17 +115,20 @@ def change_rows(c: Choices) -> list[Row]:
         if what == "insert":
             free = [id_ for id_ in range(number + 1) if id_ not in live]
             row = {"ts": START + timedelta(seconds=c.below(10)), "id": c.pick(free), **values(c)}
-            changes.append({"_change_type": "insert", **row})
+            changes.append({"_change_type": "insert", **row, "seq": number})
             live[row["id"]] = row
             continue
         old = live.pop(c.pick(sorted(live)))
         if what == "delete":
-            changes.append({"_change_type": "delete", **old})
+            changes.append({"_change_type": "delete", **old, "seq": number})
             continue
         new = {**old, **{name: c.pick(POOLS[name][1]) for name in c.some(list(POOLS), 1, 4)}}
-        changes.append({"_change_type": "update_preimage", **old})
-        changes.append({"_change_type": "update_postimage", **new})
+        alone = stream.preimages == "maybe" and c.chance(30)
+        changes += [] if alone else [{"_change_type": "update_preimage", **old, "seq": number}]
+        changes.append({"_change_type": "update_postimage", **new, "seq": number})
         live[new["id"]] = new
+    if stream.sequence and c.chance(60):
+        changes = [changes.pop(min(c.below(3), len(changes) - 1)) for _ in range(len(changes))]
     return changes
 
 
@@ -136,15 +150,15 @@ class Cut:
     shards: int = 1
 
 
-def cut(c: Choices, rows: Sequence[Row], one_partition: bool) -> Cut:
-    """Where updates are pairs, both sides are in one partition."""
+def cut(c: Choices, rows: Sequence[Row]) -> Cut:
+    """Partitions follow each other, so that rows arrive in their order."""
     left = len(rows)
     sizes: list[tuple[int, ...]] = []
     ends = sorted({c.below(left) for _ in range(c.below(4))} | {left}) if left else []
     place = 0
     for end in ends:
         taken, place = end - place, end
-        first = taken if one_partition else c.below(taken + 1)
+        first = c.below(taken + 1)
         second = taken - first if c.chance(70) else c.below(taken - first + 1)
         parts = (first, second, taken - first - second)
         sizes.append(tuple(size for size in parts if size) if c.chance(60) else parts)

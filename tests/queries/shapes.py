@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from .calls import aggregate, stateful
+from .calls import Stateful, aggregate, stateful
 from .choices import Choices
 from .definitions import SECOND, Kind
 from .grammar import Scope, condition, expression
@@ -37,6 +38,8 @@ class Shape:
     name: str = ""  # what stands in FROM, if not the query itself
     ctes: tuple[str, ...] = ()
     depth: int = 0
+    views: Mapping[str, str] = field(default_factory=dict)
+    partition: tuple[str, ...] | None = None  # by which everything is partitioned, where only that keeps the order
     guessed: bool = False  # the oracle leaves a column open, which nobody above may read
 
     @property
@@ -59,9 +62,12 @@ class Shape:
 
 
 def named(c: Choices, shape: Shape) -> Shape:
-    """Sometimes a query's text stands in WITH."""
-    if not c.chance(25):
+    """Sometimes a query's text stands in WITH, or in a view."""
+    if not c.chance(30):
         return shape
+    if c.chance(30) and not shape.ctes:
+        name = f"view{shape.depth}"
+        return replace(shape, name=name, views={**shape.views, name: shape.select})
     name = f"cte{shape.depth}"
     return replace(shape, name=name, ctes=(*shape.ctes, f"{name} AS ({shape.select})"))
 
@@ -81,7 +87,9 @@ def where(text: str | None) -> str:
 
 def plain(c: Choices, below: Shape) -> Shape:
     """A sub-query of columns, expressions and a condition."""
-    kept = {name: type_ for name, type_ in below.columns.items() if name in ("ts", "id", below.time) or c.chance(85)}
+    kept = {
+        name: type_ for name, type_ in below.columns.items() if name in ("ts", "id", "k", below.time) or c.chance(85)
+    }
     types = [c.pick(["int", "string", "double", "boolean"]) for _ in range(c.below(3))]
     made = {f"p{below.depth}_{i}": (expression(c, below.scope, type_), type_) for i, type_ in enumerate(types)}
     items = [*kept, *(f"{sql} AS {name}" for name, (sql, _) in made.items())]
@@ -124,7 +132,9 @@ def with_table(c: Choices, below: Shape, table: pa.Table) -> Shape:
 
 def with_stateful(c: Choices, below: Shape, inner: bool) -> Shape:
     """Rows with stateful calls; WHERE may have one too. `inner` keeps what another query needs."""
-    calls = {f"s{below.depth}_{i}": stateful(c, below.scope, below.keys) for i in range(1 + c.below(3))}
+    calls = {
+        f"s{below.depth}_{i}": stateful(c, below.scope, below.keys, below.partition) for i in range(1 + c.below(3))
+    }
     kept = ["ts", "id"] if inner else []
     kept += [name for name in c.some(list(below.columns), 1, 4) if name not in kept]
     test = filtered(c, below)
@@ -152,18 +162,22 @@ TIMED = ("tumblingwindow", "hoppingwindow", "sessionwindow")
 
 def with_window(c: Choices, below: Shape, timed: bool = False, inner: bool = False) -> Shape:
     """A window with aggregates, or its rows as they are; `timed` if it must be one of time."""
+    count = 1 + c.below(2) if below.ordered and c.chance(15) else 0
+    nested = {f"nested{i}": stateful(c, below.scope, below.keys, below.partition) for i in range(count)}
+    below = _with_columns(below, nested)
     own = () if timed or not below.ordered else ("countwindow", "slidingwindow", "statewindow")
-    name = c.pick((*TIMED, *own))
+    name = c.pick((*TIMED, *own) if below.time is not None else ("countwindow", "statewindow"))
     kind, call = _window_call(c, below, name)
     test = filtered(c, below)
     keys = {f"key{below.depth}_{i}": sql for i, sql in enumerate(c.some(below.keys, 0, 2))}
     if name not in TIMED:
-        partition = c.some(below.keys, 0, 2)
+        partition = c.some(below.keys, 0, 2) if below.partition is None else below.partition
         when = condition(c, below.scope, 1) if name == "slidingwindow" and c.chance(35) else None
         call = replace(call, partition=tuple(partition), when=when)
     bounds = {"ws": "window_start()", "we": "window_end()"}
     bounds |= {"wt": "window_trigger()"} if name == "slidingwindow" else {}
-    if below.ordered and not inner and c.chance(12):
+    bounds = bounds if below.time is not None else {}
+    if below.ordered and not inner and not nested and c.chance(12):
         return _raw(c, below, kind, call, test)
     calls = {f"a{below.depth}_{i}": aggregate(c, below.scope, below.ordered) for i in range(1 + c.below(3))}
     chosen = {"we": bounds["we"]} if inner else {}
@@ -181,9 +195,11 @@ def with_window(c: Choices, below: Shape, timed: bool = False, inner: bool = Fal
         below,
         lambda rows: window_rows(rows, below.time or "ts", below.shift, kind, call, test, keys, texts, chosen, having),
     )
+    select = f"SELECT {', '.join(items)} FROM {below.source}{where(test)} GROUP BY {group}"
+    for column, one in nested.items():
+        select = re.sub(rf"\b{column}\b", one.sql, select)
     return Shape(
-        f"SELECT {', '.join(items)} FROM {below.source}{where(test)} GROUP BY {group}"
-        + (f" HAVING {having}" if having else ""),
+        select + (f" HAVING {having}" if having else ""),
         {**columns, **dict.fromkeys(chosen, time_type)},
         oracle,
         time="we" if name in TIMED and inner else None,
@@ -192,9 +208,18 @@ def with_window(c: Choices, below: Shape, timed: bool = False, inner: bool = Fal
         unique=False,
         bounds=tuple(chosen) if name in TIMED else (),
         ctes=below.ctes,
+        views=below.views,
         depth=below.depth + 1,
         guessed=None in texts.values(),
     )
+
+
+def _with_columns(below: Shape, nested: Mapping[str, Stateful]) -> Shape:
+    """Stateful calls that may stand wherever a column may; they see all rows, also those that WHERE removes."""
+    if not nested:
+        return below
+    columns = {**below.columns, **{name: one.type for name, one in nested.items()}}
+    return replace(below, columns=columns, oracle=then(below, lambda rows: stateful_rows(rows, nested)))
 
 
 @dataclass(frozen=True)
@@ -247,6 +272,7 @@ def _raw(c: Choices, below: Shape, kind: Kind, call: WindowCall, test: str | Non
     oracle = then(
         below, lambda rows: window_rows(rows, below.time or "ts", below.shift, kind, call, test, {}, None, {}, None)
     )
-    return Shape(
-        select, {name: below.columns[name] for name in kept}, oracle, None, False, False, False, (), "", below.ctes, 9
+    columns = {name: below.columns[name] for name in kept}
+    return replace(
+        below, select=select, columns=columns, oracle=oracle, time=None, ordered=False, unique=False, bounds=(), name=""
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ import pyarrow as pa
 from pyspark import SparkFiles
 
 from panes import Engine
+from panes.catalog import View
 from panes.spark import operator
 from panes.spark.build import Builder
 from panes.spark.chunk_cache import chunk_cache
@@ -26,6 +26,7 @@ from .types import Schema
 
 Tables = Mapping[str, pa.Table]  # under its name, what a query joins with
 Options = Mapping[str, Any]  # of Engine.stream
+Views = Mapping[str, str]  # their texts, by name
 
 
 @contextmanager
@@ -45,50 +46,51 @@ def no_spark() -> Iterator[None]:
             chunk_cache.cache_clear()
 
 
-def _engine(tables: Tables, views: Mapping[str, str], shards: int) -> Engine:
+def _engine(tables: Tables, views: Views, shards: int) -> Engine:
     session = Session()
     engine = Engine(session, shards=shards)  # type: ignore[arg-type]
     for name, table in tables.items():
         Frame(session, Source(name, Schema.of_arrow(table.schema), False, table)).createOrReplaceTempView(name)
+    for name, sql in views.items():
+        engine.catalog.views.put(View(name, sql))
     return engine
 
 
-def batch(sql: str, stream: str, rows: pa.Table, options: Options, tables: Tables) -> pa.Table:
-    """The result of a query over all rows at once."""
-    engine = _engine(tables, {}, 2)
-    frame = Frame(engine.spark, Source(stream, Schema.of_arrow(rows.schema), False, rows))  # type: ignore[arg-type]
-    engine.stream(stream, frame, **options)  # type: ignore[arg-type]
+def batch(sql: str, rows: pa.Table, options: Options, tables: Tables, views: Views) -> pa.Table:
+    """The result of a query over all rows of the stream `t` at once."""
+    engine = _engine(tables, views, 2)
+    frame = Frame(engine.spark, Source("t", Schema.of_arrow(rows.schema), False, rows))  # type: ignore[arg-type]
+    engine.stream("t", frame, **options)  # type: ignore[arg-type]
     return whole(engine.sql(sql))  # type: ignore[arg-type]
 
 
 class Replayed:
-    """A query over micro-batches; `outputs` has what came out of each, the last being the flush."""
+    """A query over micro-batches of a stream `t`; `outputs` has what came out of each, the last being the flush."""
 
     def __init__(
-        self, sql: str, stream: str, schema: Schema, options: Options, tables: Tables, shards: int, seed: int
+        self, sql: str, schema: Schema, options: Options, tables: Tables, views: Views, shards: int, seed: int
     ) -> None:
-        self.sql, self.stream, self.schema, self.options, self.tables = sql, stream, schema, options, tables
+        self.sql, self.schema, self.options, self.tables, self.views = sql, schema, options, tables, views
         self.shards, self.pick = shards, random.Random(seed)
         self.checkpoint = Checkpoint()
-        self.metrics: Counter[str] = Counter()
         self.outputs: list[pa.Table] = []
         self.minutes = 0
         self.start()
 
     def start(self) -> None:
         """Also again, from the checkpoint."""
-        engine = _engine(self.tables, {}, self.shards)
+        engine = _engine(self.tables, self.views, self.shards)
         session: Any = engine.spark
-        frame: Any = Frame(session, Source(self.stream, self.schema, True))
+        frame: Any = Frame(session, Source("t", self.schema, True))
         ended: Any = Frame(session, Source("panes_ended", Schema.of("ended boolean"), True))
-        engine.stream(self.stream, frame, **self.options)
+        engine.stream("t", frame, **self.options)
         builder = Builder(session, engine.frames, engine.shards, engine.functions, ended)
         result: Any = builder.build(engine.compile(self.sql).physical)
         self.result = result
         self.run = StreamingRun(result, self.checkpoint, self.pick)
 
     def micro_batch(self, partitions: Sequence[pa.Table]) -> None:
-        self._run(**{self.stream: list(partitions)})
+        self._run(t=list(partitions))
 
     def flush(self) -> None:
         self._run(panes_ended=[pa.table({"ended": [True]})])
