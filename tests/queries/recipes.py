@@ -91,6 +91,8 @@ def _window(c: Choices, table: Table) -> Made:
     stream = declared(c)
     if c.chance(25):
         return stream, with_window(c, below(c, stream, table), timed=True), " EMIT CHANGES"
+    if c.chance(15):
+        return stream, with_window(c, below(c, stream, table), timed=True), " EMIT ON WINDOW CLOSE"
     return stream, with_window(c, below(c, stream, table)), ""
 
 

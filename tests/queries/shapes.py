@@ -243,8 +243,11 @@ def _window_call(c: Choices, below: Shape, name: str) -> tuple[Kind, WindowCall]
     seconds = [4, 2, 10, 1, 7]
     match name:
         case "tumblingwindow" | "sessionwindow":
-            size = c.pick(seconds)
-            return Kind(name, (size * SECOND,)), WindowCall(f"{name}('ss', {size})")
+            unit, scale = c.pick(
+                [("ss", SECOND), ("ss", SECOND), ("ms", 1000), ("mi", 60 * SECOND), ("hh", 3600 * SECOND)]
+            )
+            size = c.pick(seconds) * (1 if unit != "ms" else 500)
+            return Kind(name, (size * scale,)), WindowCall(f"{name}('{unit}', {size})")
         case "hoppingwindow":
             size, hop = c.pick(seconds), c.pick([2, 1, 3, 5])
             return Kind(name, (size * SECOND, hop * SECOND)), WindowCall(f"{name}('ss', {size}, {hop})")
