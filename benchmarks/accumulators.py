@@ -14,7 +14,7 @@ from rich.console import Console
 from benchmarks.figures import Figures
 from panes.kernels.accumulators import accumulator
 from panes.kernels.grouped import Fold, Grouping
-from panes.kernels.kernel import Clock, State
+from panes.kernels.kernel import Clock, State, run_step
 from panes.kernels.slices import SLICE, SliceWindows
 from panes.spark.blob import to_bytes
 
@@ -67,9 +67,9 @@ def incremental(events: int = 100_000, batches: int = 100) -> float:
     raw: list[bytes] = []
     for number in range(batches):
         rows = feed.rows(events // batches, number * SECOND, SECOND)
-        state = kernel.step(state, kernel.pack(rows), Clock(0)).state
+        state = run_step(kernel, state, kernel.pack(rows), Clock(0)).state
         raw.append(to_bytes(rows))
-    close = milliseconds(lambda: kernel.step(state, None, Clock(HOUR)))
+    close = milliseconds(lambda: run_step(kernel, state, None, Clock(HOUR)))
     tables = [pa.ipc.open_stream(blob).read_all() for blob in raw]
     again = milliseconds(lambda: kernel.grouping.evaluate(kernel.pack(pa.concat_tables(tables))))
     return again / close
@@ -81,8 +81,8 @@ def closing(groups: int = 10_000) -> float:
     rows = pa.table(
         {TIME: pa.array(np.zeros(groups, np.int64), pa.timestamp("us")), KEY: np.arange(groups), VALUE: np.ones(groups)}
     )
-    state = kernel.step(State(), kernel.pack(rows), Clock(0)).state
-    return milliseconds(lambda: kernel.step(state, None, Clock(10 * SECOND)), times=50)
+    state = run_step(kernel, State(), kernel.pack(rows), Clock(0)).state
+    return milliseconds(lambda: run_step(kernel, state, None, Clock(10 * SECOND)), times=50)
 
 
 def state_growth() -> float:
@@ -91,7 +91,7 @@ def state_growth() -> float:
     sizes = {}
     for number in range(1, 101):
         batch = kernel.pack(feed.rows(100_000, number * 30 * SECOND, 30 * SECOND))
-        state = kernel.step(state, batch, Clock(0)).state
+        state = run_step(kernel, state, batch, Clock(0)).state
         sizes[number] = sum(len(to_bytes(chunk.load())) for chunk in state.chunks)
     return sizes[100] / sizes[10]
 
@@ -111,7 +111,7 @@ def _cost(kernel: SliceWindows, passed: Callable[[int], int]) -> float:
     for number in range(24):
         rows = feed.rows(100_000, number * 10 * SECOND, 10 * SECOND)
         begin = perf_counter()
-        state = kernel.step(state, kernel.pack(rows), Clock(passed(number) * 10 * SECOND)).state
+        state = run_step(kernel, state, kernel.pack(rows), Clock(passed(number) * 10 * SECOND)).state
         taken.append(perf_counter() - begin)
     return sum(taken[8:])
 

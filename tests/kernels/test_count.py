@@ -37,6 +37,7 @@ from .harness import (
     punctual,
     run,
     script,
+    step_twice,
 )
 
 COUNTS = st.integers(1, 5)
@@ -162,7 +163,7 @@ def test_open_windows_have_rows_and_have_not_closed(batches, count, every, parti
     counting, state = kernel(count, every, (KEY,) if partitioned else (), waits=False), State()
     seen: Counter[str | None] = Counter()
     for tick in script(batches, 0):
-        step = counting.step(state, packed(counting, tick.rows or []), Clock(tick.watermark, tick.flush))
+        step = step_twice(counting, state, packed(counting, tick.rows or []), Clock(tick.watermark, tick.flush))
         state = step.state
         seen.update(one.row.key if partitioned else None for one in tick.rows or [])
         expected = sum(open_windows(rows, count, every) for rows in seen.values())

@@ -24,7 +24,7 @@ from panes.kernels.kernel import Clock, State, Step
 from panes.kernels.over_changes import OverChanges
 from panes.kernels.over_values import Bound, Edge, Frame, OrderKey, OverCall
 
-from .harness import restarted
+from .harness import restarted, step_twice
 
 KEY, PART, ORDER, VALUE, FLAG, SEQUENCE = "id", "p", "o", "x", "c", "seq"
 BACK, AHEAD = "o_back", "o_ahead"  # the bounds of RANGE frames, two away in the direction of the order
@@ -269,13 +269,13 @@ def check(asked: Query, batches: Sequence[Sequence[Change]], restarts: Iterable[
     result: dict[Any, dict[str, Any]] = {}
     steps = []
     for number, changes in enumerate(batches):
-        step = kernel.step(state, arrow(changes, number, asked.sign), Clock())
+        step = step_twice(kernel, state, arrow(changes, number, asked.sign), Clock())
         table, bad = applied(table, changes)
         result = replayed(result, step.rows, asked.partition)
         assert same(result, asked.result(table.values()))
         assert step.counters["inconsistent_rows"] == bad
         assert step.counters["groups"] == len(table) or asked.append
-        quiet = kernel.step(step.state, None, Clock())
+        quiet = step_twice(kernel, step.state, None, Clock())
         assert quiet.rows is None and quiet.state is step.state
         state = restarted(step.state) if number in set(restarts) else step.state
         steps.append(step)
@@ -410,7 +410,7 @@ def test_sequence_orders_the_changes_of_a_key(asked, changes, cuts, others, rand
     for sizes in (cuts, others):
         state, result = State(), {}
         for number, batch in enumerate(cut(mixed, sizes)):
-            step = kernel.step(state, arrow(batch, number, asked.sign), Clock())
+            step = step_twice(kernel, state, arrow(batch, number, asked.sign), Clock())
             state, result = step.state, replayed(result, step.rows, asked.partition)
         assert same(result, asked.result(table.values()))
 
@@ -448,7 +448,7 @@ def test_cuts_do_not_show(asked, changes, cuts, others):
     for sizes in (cuts, others):
         state, result = State(), {}
         for number, batch in enumerate(cut(changes, sizes)):
-            step = asked.kernel.step(state, arrow(batch, number, asked.sign), Clock())
+            step = step_twice(asked.kernel, state, arrow(batch, number, asked.sign), Clock())
             state, result = step.state, replayed(result, step.rows, asked.partition)
         ends.append(result)
     assert same(*ends)
@@ -457,7 +457,7 @@ def test_cuts_do_not_show(asked, changes, cuts, others):
 def loaded(asked: Query, number: int) -> State:
     """One partition with rows at 0, 10, 20, …"""
     rows = [Change(INSERT, Row(at, "a", at * 10, 1)) for at in range(number)]
-    return asked.kernel.step(State(), arrow(rows, 0, asked.sign), Clock()).state
+    return step_twice(asked.kernel, State(), arrow(rows, 0, asked.sign), Clock()).state
 
 
 def case(text: str) -> Case:
@@ -494,7 +494,7 @@ def test_an_insert_at_the_end_reads_few_blocks(one):
     asked = Query((one,), size=16)
     for number in (100, 2000):
         state = loaded(asked, number)
-        step = asked.kernel.step(state, arrow([Change(INSERT, Row(-1, "a", 10**6, 1))], 1, 1), Clock())
+        step = step_twice(asked.kernel, state, arrow([Change(INSERT, Row(-1, "a", 10**6, 1))], 1, 1), Clock())
         assert step.counters["blocks_read"] <= 2
         assert step.counters["rows_recomputed"] == 1
         kept = {chunk.id for chunk in state.chunks} & {chunk.id for chunk in step.state.chunks}
@@ -505,7 +505,7 @@ def test_an_insert_at_the_end_reads_few_blocks(one):
 def test_a_change_in_the_middle_reads_its_neighbours(one):
     asked = Query((one,), size=16)
     state = loaded(asked, 2000)
-    step = asked.kernel.step(state, arrow([Change(AFTER, Row(1000, "a", 10000, 5))], 1, 1), Clock())
+    step = step_twice(asked.kernel, state, arrow([Change(AFTER, Row(1000, "a", 10000, 5))], 1, 1), Clock())
     assert step.counters["blocks_read"] <= 3
     assert step.counters["rows_recomputed"] == (3 if one is SLIDING else 1)
     assert step.rows.num_rows == 2 * step.counters["rows_recomputed"]
@@ -521,7 +521,7 @@ def test_peers_in_several_blocks(one):
 def test_a_value_at_the_same_place_moves_no_rank():
     asked = Query((ROW_NUMBER,), size=16)
     state = loaded(asked, 2000)
-    step = asked.kernel.step(state, arrow([Change(AFTER, Row(3, "a", 30, 5))], 1, 1), Clock())
+    step = step_twice(asked.kernel, state, arrow([Change(AFTER, Row(3, "a", 30, 5))], 1, 1), Clock())
     assert step.counters["rows_recomputed"] == 1
     assert step.rows.num_rows == 2
 
@@ -529,7 +529,7 @@ def test_a_value_at_the_same_place_moves_no_rank():
 def test_results_that_stay_are_silent():
     asked = Query((case("min(x) OVER ($w ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"),), size=16)
     state = loaded(asked, 100)
-    step = asked.kernel.step(state, arrow([Change(INSERT, Row(-1, "a", 5, 7))], 1, 1), Clock())
+    step = step_twice(asked.kernel, state, arrow([Change(INSERT, Row(-1, "a", 5, 7))], 1, 1), Clock())
     assert step.rows.num_rows == 1
     assert step.counters["unchanged_rows"] == 99
 
@@ -538,9 +538,9 @@ def test_nothing_changes_where_changes_cancel():
     asked = Query((ROW_NUMBER,), size=16)
     state = loaded(asked, 20)
     row = Row(3, "a", 30, 1)
-    step = asked.kernel.step(state, arrow([Change(BEFORE, row), Change(AFTER, row)], 1, 1), Clock())
+    step = step_twice(asked.kernel, state, arrow([Change(BEFORE, row), Change(AFTER, row)], 1, 1), Clock())
     assert step.rows is None
-    gone = asked.kernel.step(state, arrow([Change(INSERT, Row(-1)), Change(DELETE, Row(-1))], 1, 1), Clock())
+    gone = step_twice(asked.kernel, state, arrow([Change(INSERT, Row(-1)), Change(DELETE, Row(-1))], 1, 1), Clock())
     assert gone.rows is None
     assert gone.state.chunks == state.chunks
 
@@ -559,7 +559,7 @@ def test_blocks_shrink_and_vanish():
     state = loaded(asked, 200)
     for start in range(0, 200, 5):
         batch = [Change(DELETE, Row(at)) for at in range(start, start + 5)]
-        state = asked.kernel.step(state, arrow(batch, 1, 1), Clock()).state
+        state = step_twice(asked.kernel, state, arrow(batch, 1, 1), Clock()).state
         left = 195 - start
         assert len(Directory.read(state.chunks)) <= left // 4 + 1
     assert not state.chunks
@@ -597,7 +597,7 @@ def check_expiry(
     for number, batch in enumerate(cut(rows, cuts)):
         table = arrow([Change(INSERT, row) for row, _ in batch], number, asked.sign)
         table = table.append_column("at", pa.array([at for _, at in batch], pa.timestamp("us", "UTC")))
-        step = kernel.step(state, table, Clock(watermark))
+        step = step_twice(kernel, state, table, Clock(watermark))
         seen += batch
         result = replayed(result, step.rows, asked.partition)
         groups: dict[int, list[Row]] = {}
@@ -608,7 +608,7 @@ def check_expiry(
         assert same(result, expected)
         watermark = max((at for _, at in seen), default=delay) - delay if seen else None
         state = restarted(step.state) if number in restarts else step.state
-    far = kernel.step(state, None, Clock(10**6))
+    far = step_twice(kernel, state, None, Clock(10**6))
     assert far.rows is None and far.counters["groups"] == 0
 
 
@@ -634,6 +634,6 @@ def test_expired_partitions_free_their_rows():
     for number in range(60):
         rows = arrow([Change(INSERT, Row(number, f"p{number % 20}", number, 1))], number, 1)
         rows = rows.append_column("at", pa.array([number], pa.timestamp("us", "UTC")))
-        step = kernel.step(state, rows, Clock(number - 1))
+        step = step_twice(kernel, state, rows, Clock(number - 1))
         state = step.state
         assert step.counters["groups"] <= 16 and step.rows["r0"].to_pylist() == [1]

@@ -41,6 +41,7 @@ from .harness import (
     punctual,
     run,
     script,
+    step_twice,
 )
 from .test_over_values import AGGREGATES, DEFAULT, KEEP, RUNNING, X, Y
 
@@ -370,7 +371,7 @@ def test_only_what_can_be_reached_is_kept(name):
     over, state = kernel((call,), moves), State()
     for at in range(60):
         row = Row(at * MS, ["a", "b", None][at % (3 if at < 20 else 2)], 0, at)
-        state = over.step(state, packed(over, [Arrived(row, at, 0)]), Clock((at - 1) * MS)).state
+        state = step_twice(over, state, packed(over, [Arrived(row, at, 0)]), Clock((at - 1) * MS)).state
         assert sum(chunk.rows for chunk in state.chunks if chunk.kind != "waiting") <= 2 * most
 
 
@@ -389,7 +390,7 @@ def test_columns_of_any_type_come_out_as_they_came(partition):
     state, out = State(), []
     for at in (*range(8), 100):
         batch = pa.table({TIME: pa.array([at], pa.timestamp("us")), **ANY_TYPE})
-        step = over.step(state, batch, Clock(at))
+        step = step_twice(over, state, batch, Clock(at))
         state, out = step.state, [*out, *([step.rows] if step.rows is not None else [])]
     rows = pa.concat_tables(out)
     assert {name: rows.schema.field(name).type for name in ANY_TYPE} == {n: a.type for n, a in ANY_TYPE.items()}

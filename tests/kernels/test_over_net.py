@@ -19,7 +19,7 @@ from panes.kernels.key_index import INDEX
 from panes.kernels.normalize import Normalize
 from panes.kernels.over_net import Netting
 
-from .harness import restarted
+from .harness import restarted, step_twice
 
 TTL = 10
 
@@ -224,7 +224,7 @@ def check_complete(kernel: Normalize, changes: Sequence[Change], cuts: Sequence[
     """The law: what comes out fits on its own, old rows whole, and adds up to the table of the definition."""
     table, state, rows = Table(kernel.sequence is not None), State(), {}
     for number, batch in enumerate(cut(changes, cuts)):
-        step = kernel.step(state, arrow(batch, number), Clock())
+        step = step_twice(kernel, state, arrow(batch, number), Clock())
         for change in batch:
             table.apply(change)
         seen: list[Any] = []
@@ -242,7 +242,7 @@ def check_complete(kernel: Normalize, changes: Sequence[Change], cuts: Sequence[
             before = row
         assert len(seen) == len(set(seen))
         assert rows == table.result
-        assert kernel.step(step.state, None, Clock()).state is step.state
+        assert step_twice(kernel, step.state, None, Clock()).state is step.state
         state = restarted(step.state) if number in restarts else step.state
 
 
@@ -255,7 +255,7 @@ def test_normalized_changes_are_complete(changes, cuts, restarts, in_sequence):
 
 def test_a_change_reads_few_blocks_of_keys():
     kernel = replace(NORMALIZE, size=16)
-    state = kernel.step(State(), arrow([Change(INSERT, key, key) for key in range(2000)]), Clock()).state
-    step = kernel.step(state, arrow([Change(AFTER, 700, -1)], 1), Clock())
+    state = step_twice(kernel, State(), arrow([Change(INSERT, key, key) for key in range(2000)]), Clock()).state
+    step = step_twice(kernel, state, arrow([Change(AFTER, 700, -1)], 1), Clock())
     assert [row[CHANGE] for row in step.rows.to_pylist()] == [BEFORE, AFTER]
     assert len({chunk.id for chunk in step.state.chunks} - {chunk.id for chunk in state.chunks}) <= 2

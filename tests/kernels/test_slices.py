@@ -34,6 +34,7 @@ from .harness import (
     punctual,
     run,
     script,
+    step_twice,
 )
 
 
@@ -121,7 +122,7 @@ def test_late_rows_change_nothing_else(batches, delay, size, hop):
 def test_a_row_in_a_gap_between_windows_is_not_late():
     """Size 2, hop 5: nothing holds a row at 3, whatever the watermark."""
     one = kernel(2 * MS, 5 * MS)
-    step = one.step(State(), packed(one, [Arrived(Row(3 * MS), 0, 0)]), Clock(100 * MS))
+    step = step_twice(one, State(), packed(one, [Arrived(Row(3 * MS), 0, 0)]), Clock(100 * MS))
     assert (step.rows, step.counters["late_rows"], step.state.chunks) == (None, 0, ())
 
 
@@ -142,7 +143,7 @@ def test_state_is_groups_of_slices_not_rows():
     """A thousand rows of one slice and key are one group; size 10, hop 4 has at most two slices per hop."""
     one = kernel(10 * MS, 4 * MS)
     rows = [Arrived(Row(time * 1000 // 25, "a"), 0, time) for time in range(1000)]  # 40 ms: ten hops
-    state = one.step(State(), packed(one, rows), Clock()).state
+    state = step_twice(one, State(), packed(one, rows), Clock()).state
     assert sum(chunk.rows for chunk in state.chunks) == 20
 
 
@@ -151,6 +152,6 @@ def test_few_chunks_remain():
     one, state = kernel(1000 * MS, 1000 * MS), State()
     for number in range(64):
         rows = [Arrived(Row(0, f"{number}-{i}"), number, i) for i in range(4)]
-        state = one.step(state, packed(one, rows), Clock()).state
+        state = step_twice(one, state, packed(one, rows), Clock()).state
     assert sum(chunk.rows for chunk in state.chunks) == 256
     assert len(state.chunks) <= 8

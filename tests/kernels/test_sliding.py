@@ -48,6 +48,7 @@ from .harness import (
     restarted,
     run,
     script,
+    step_twice,
 )
 
 FLAG = "flag"  # the column that says which rows trigger: those with an even value, NULL where that is NULL
@@ -186,7 +187,7 @@ def play(case: Case, ticks: list[Tick], restarts: Iterable[int] = (), block: int
     with patch.object(sliding, "BLOCK", block), patch.object(sliding, "PAIRS", pairs):
         for number, tick in enumerate(ticks):
             clock = Clock(tick.watermark, tick.flush)
-            step = case.kernel.step(state, packed(case.kernel, tick.rows or []), clock)
+            step = step_twice(case.kernel, state, packed(case.kernel, tick.rows or []), clock)
             check_quiet(case.kernel, step, clock)
             steps.append(outputs(case, step.rows))
             late += step.counters["late_rows"]
@@ -337,14 +338,14 @@ def test_a_column_can_have_several_roles():
     rows = rows.append_column(KEY + "_is_a", pa.array([True, True, False]))
     for keys in ((), (KEY,), (KEY, TIE)):
         kernel = SlidingWindows(5 * MS, None, None, (KEY,), keys, count, release)
-        out = kernel.step(State(), rows, Clock(None, flush=True)).rows
+        out = step_twice(kernel, State(), rows, Clock(None, flush=True)).rows
         assert [(one[KEY], one["a"]) for one in out.to_pylist()] == [("a", "a"), ("a", "a"), ("b", None)]
 
 
 def test_windows_without_aggregates_are_rows():
     kernel = replace(Case(5 * MS).kernel, folds=())
     rows = packed(kernel, [Arrived(Row(at * MS), 0, at) for at in range(3)])
-    out = kernel.step(State(), rows, Clock(None, flush=True)).rows
+    out = step_twice(kernel, State(), rows, Clock(None, flush=True)).rows
     assert out.column_names == [KEY, "window_start", "window_end", "window_trigger"]
     assert out["window_trigger"].to_pylist() == [0, 1 * MS, 2 * MS]
 
@@ -386,8 +387,8 @@ def test_lookahead_comes_out_strictly_after_its_end():
 def test_gauges_tell_what_is_open():
     kernel = Case(3 * MS, 2 * MS).kernel
     rows = packed(kernel, [Arrived(Row(at * MS), 0, at) for at in range(4)])
-    step = kernel.step(State(), rows, Clock(None))
-    step = kernel.step(step.state, None, Clock(3 * MS))
+    step = step_twice(kernel, State(), rows, Clock(None))
+    step = step_twice(kernel, step.state, None, Clock(3 * MS))
     assert step.counters == {
         "late_rows": 0,
         "rows_out": 1,

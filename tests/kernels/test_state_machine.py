@@ -45,6 +45,7 @@ from .harness import (
     restarted,
     run,
     script,
+    step_twice,
 )
 
 TTLS = st.none() | st.integers(0, 60).map(lambda half: half * 500)
@@ -158,7 +159,7 @@ def follow(kernel: StateWindows, ticks: Sequence[Tick], restarts: Iterable[int] 
     steps: list[Step] = []
     state = State()
     for number, tick in enumerate(ticks):
-        steps.append(kernel.step(state, packed(kernel, tick.rows or []), Clock(tick.watermark, tick.flush)))
+        steps.append(step_twice(kernel, state, packed(kernel, tick.rows or []), Clock(tick.watermark, tick.flush)))
         state = restarted(steps[-1].state) if number in set(restarts) else steps[-1].state
     return steps
 
@@ -249,7 +250,7 @@ def test_wake_is_never_too_early(batches, delay, ttl, restarts):
     machine = kernel(ttl)
     for step in follow(machine, script(batches, delay), restarts):
         if step.wake is not None:
-            then = machine.step(step.state, None, Clock(step.wake))
+            then = step_twice(machine, step.state, None, Clock(step.wake))
             assert [chunk.id for chunk in then.state.chunks] != [chunk.id for chunk in step.state.chunks]
             assert then.counters["expired_rows"] or waiting(then) < waiting(step)
 
@@ -344,7 +345,7 @@ def test_a_micro_batch_writes_what_it_changed():
     for number in range(33):
         rows = [(number, "stays", OPENS if number == 0 else NEITHER)] * 10
         rows += [(number, key, value) for value in (EMITS, OPENS) for key in "xyz"]
-        step = machine.step(state, packed(machine, tick(number, None, *rows).rows or []), Clock(number * MS))
+        step = step_twice(machine, state, packed(machine, tick(number, None, *rows).rows or []), Clock(number * MS))
         known = {chunk.id for chunk in state.chunks}
         for chunk in step.state.chunks:
             written[chunk.kind] += 0 if chunk.id in known else size(chunk)

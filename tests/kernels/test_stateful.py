@@ -47,6 +47,7 @@ from .harness import (
     restarted,
     run,
     script,
+    step_twice,
 )
 
 X, Y, COND, BEGIN, RESET, DEFAULT = "x", "y", "cond", "begin", "reset", "default"
@@ -495,7 +496,7 @@ def outputs(one: StatefulFunctions, tables: Sequence[pa.Table]) -> pa.Table:
     """What comes out for tables, one after the other, with a restart after each."""
     state, found = State(), []
     for table in tables:
-        step = one.step(state, table, Clock())
+        step = step_twice(one, state, table, Clock())
         state = restarted(step.state)
         found.append(step.rows)
     return pa.concat_tables(found)
@@ -604,11 +605,11 @@ def many(keys: Iterable[int], time: int) -> pa.Table:
 
 def test_only_what_changed_is_written():
     one = at_once([LAG])
-    first = one.step(State(), many(range(1000), 0), Clock())
-    second = one.step(first.state, many(range(10), MS), Clock())
+    first = step_twice(one, State(), many(range(1000), 0), Clock())
+    second = step_twice(one, first.state, many(range(10), MS), Clock())
     assert second.state.chunks[0] is first.state.chunks[0]
     assert [chunk.rows for chunk in second.state.chunks] == [1000, 10]
-    quiet = one.step(second.state, many([], 0), Clock(10**9))
+    quiet = step_twice(one, second.state, many([], 0), Clock(10**9))
     assert quiet.state == second.state and quiet.wake is None
     assert all(a is b for a, b in zip(quiet.state.chunks, second.state.chunks, strict=True))
 
@@ -616,32 +617,32 @@ def test_only_what_changed_is_written():
 def test_forgotten_partitions_leave_the_state():
     """At W = seen + ttl a row at W still finds its partition; a moment later the chunk goes, and asks for no more."""
     one = at_once([LAG], ttl=10 * MS)
-    first = one.step(State(), many(range(1000), 0), Clock())
-    second = one.step(first.state, many(range(10), 4 * MS), Clock(4 * MS))
+    first = step_twice(one, State(), many(range(1000), 0), Clock())
+    second = step_twice(one, first.state, many(range(10), 4 * MS), Clock(4 * MS))
     assert second.wake == 10 * MS + 1
-    assert one.step(second.state, None, Clock(10 * MS)).state == second.state
-    third = one.step(second.state, None, Clock(10 * MS + 1))
+    assert step_twice(one, second.state, None, Clock(10 * MS)).state == second.state
+    third = step_twice(one, second.state, None, Clock(10 * MS + 1))
     assert third.state.chunks == second.state.chunks[1:]
     assert third.wake == 14 * MS + 1
-    assert not one.step(third.state, None, Clock(third.wake)).state.chunks
+    assert not step_twice(one, third.state, None, Clock(third.wake)).state.chunks
     assert third.counters["expired_rows"] == 0
 
 
 def test_rewritten_chunks_lose_what_is_forgotten():
     """The second chunk is nearly as big as the first, so both are made one, without the partitions of the first."""
     one = at_once([LAG], ttl=10 * MS)
-    first = one.step(State(), many(range(100), 0), Clock())
-    second = one.step(first.state, many(range(50, 150), 10 * MS), Clock(10 * MS + 1))
+    first = step_twice(one, State(), many(range(100), 0), Clock())
+    second = step_twice(one, first.state, many(range(50, 150), 10 * MS), Clock(10 * MS + 1))
     assert [chunk.rows for chunk in second.state.chunks] == [100]
 
 
 def test_a_row_at_the_last_moment_finds_its_partition():
     """Nor is it lost when its chunk is rewritten at that moment."""
     one = at_once([LAG], ttl=10 * MS)
-    first = one.step(State(), many(range(10), 0), Clock())
-    second = one.step(first.state, many(range(10, 20), 10 * MS), Clock(10 * MS))
+    first = step_twice(one, State(), many(range(10), 0), Clock())
+    second = step_twice(one, first.state, many(range(10, 20), 10 * MS), Clock(10 * MS))
     assert [chunk.rows for chunk in second.state.chunks] == [20]
-    third = one.step(second.state, many(range(10), 10 * MS), Clock(10 * MS))
+    third = step_twice(one, second.state, many(range(10), 10 * MS), Clock(10 * MS))
     assert third.rows[LAG.output].to_pylist() == list(range(10))
 
 
@@ -650,7 +651,7 @@ def test_in_any_order_the_largest_time_counts():
     one = at_once([LAG], ttl=10 * MS)
     state = State()
     for time, mark, before in [(9 * MS, None, None), (0, 9 * MS, 0), (0, 19 * MS, 0), (0, 19 * MS + 1, None)]:
-        step = one.step(state, many([1], time), Clock(mark))
+        step = step_twice(one, state, many([1], time), Clock(mark))
         assert step.rows[LAG.output].to_pylist() == [before]
         state = step.state
 
@@ -659,7 +660,7 @@ def test_no_more_is_kept_than_asked_for():
     one = at_once([call("lag", X, offset=3), call("latest", X)])
     state = State()
     for at in range(5):
-        state = one.step(state, typed([at, at + 1], pa.int64(), 2 * at), Clock()).state
+        state = step_twice(one, state, typed([at, at + 1], pa.int64(), 2 * at), Clock()).state
     (kept,) = (chunk.load().to_pylist() for chunk in state.chunks)
     assert kept[0]["lag_x_offset_3 0"] == [4, 4, 5]
     assert kept[0]["latest_x 0"] == [5]
@@ -690,7 +691,7 @@ def test_rows_come_out_with_all_their_columns():
 
 def test_waiting_rows_are_counted():
     one = kernel([LAG])
-    step = one.step(State(), one.pack(_value_rows(3)), Clock(0))
+    step = step_twice(one, State(), one.pack(_value_rows(3)), Clock(0))
     assert step.counters["buffered_rows"] == 3 and step.wake == 1
     assert [chunk.kind for chunk in step.state.chunks] == [WAITING]
 

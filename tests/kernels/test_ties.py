@@ -35,6 +35,7 @@ from .harness import (
     cut,
     packed,
     script,
+    step_twice,
 )
 
 NEAR = Frame("ROWS", Bound(Edge.PRECEDING, 1), Bound(Edge.CURRENT_ROW))
@@ -84,7 +85,7 @@ def streamed(kernel: Kernel, rows: Sequence[Row], cuts: set[int], delay: int) ->
     """What a table is in the end that every output row is written to."""
     state, found = State(), dict[int, tuple[Any, ...]]()
     for tick in script(cut(rows, cuts), delay):
-        step = kernel.step(state, packed(kernel, tick.rows or []), Clock(tick.watermark, tick.flush))
+        step = step_twice(kernel, state, packed(kernel, tick.rows or []), Clock(tick.watermark, tick.flush))
         out = step.rows
         if out is not None and CHANGE in out.column_names:
             out = out.filter(pa.array([one in (INSERT, AFTER) for one in out[CHANGE].to_pylist()]))
@@ -98,7 +99,9 @@ def streamed(kernel: Kernel, rows: Sequence[Row], cuts: set[int], delay: int) ->
 def test_ties_are_broken_alike_in_every_mode(rows, order, partition, cuts):
     expected = definition(rows, order, partition)
     batch = OverOnComplete(partition, order, CALLS, Release(TIME, TIES, True, late=False))
-    done = batch.step(State(), packed(batch, [Arrived(row, 0, at) for at, row in enumerate(rows)]), Clock(None, True))
+    done = step_twice(
+        batch, State(), packed(batch, [Arrived(row, 0, at) for at, row in enumerate(rows)]), Clock(None, True)
+    )
     assert outputs(done.rows) == expected
     changes = OverChanges(
         partition, order, (BATCH, PLACE), (TIE, TIME, BATCH, PLACE), CALLS, (VALUE,), None, (BATCH, PLACE), size=4

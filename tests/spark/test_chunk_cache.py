@@ -1,15 +1,19 @@
-"""Chunks at hand: shared by files, bounded in memory and on disk, and a miss where there is none."""
+"""Chunks at hand: shared by files, bounded in memory and on disk, and a miss where there is none or the disk fails."""
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import SparkFiles
 
 from panes.spark.blob import to_bytes
-from panes.spark.chunk_cache import ChunkCache
+from panes.spark.chunk_cache import ChunkCache, chunk_cache
 
 
 def table(number: int) -> pa.Table:
@@ -45,6 +49,75 @@ def test_another_worker_may_take_the_room_while_one_writes(tmp_path, monkeypatch
     monkeypatch.setattr(Path, "write_bytes", taken)
     cache.share({"a": to_bytes(table(1))})
     assert cache.get("a") is None
+
+
+def test_a_full_disk_is_a_miss(tmp_path, monkeypatch):
+    def full(path: Path, blob: bytes) -> None:
+        with path.open("wb") as file:
+            file.write(blob[: len(blob) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    check_all_miss(ChunkCache(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_a_miss(tmp_path):
+    (tmp_path / "file").touch()
+    check_all_miss(ChunkCache(tmp_path / "file"))
+    check_all_miss(ChunkCache(tmp_path / "file" / "below"))
+    check_all_miss(ChunkCache(tmp_path / "never" / "there"))
+
+
+def test_a_folder_that_is_gone_is_made_again(tmp_path):
+    cache = ChunkCache(tmp_path / "chunks")
+    cache.share({"a": to_bytes(table(1))})
+    shutil.rmtree(tmp_path / "chunks")
+    assert cache.get("a") is None
+    cache.drop(["a"])
+    cache.share({"a": to_bytes(table(1))})
+    assert cache.get("a") == table(1)
+
+
+def test_a_file_that_cannot_be_read_is_a_miss(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").write_bytes(to_bytes(table(1))[:-100])
+    (tmp_path / "c").write_bytes(b"")
+    cache = ChunkCache(tmp_path)
+    assert [cache.get(name) for name in "abc"] == [None, None, None]
+    cache.drop("abc")
+
+
+@pytest.fixture
+def executor(tmp_path, monkeypatch) -> Iterator[Path]:
+    """The working folder of an executor, where Spark's root is relative."""
+    (tmp_path / "executor").mkdir()
+    monkeypatch.chdir(tmp_path / "executor")
+    monkeypatch.setattr(SparkFiles, "_root_directory", ".")
+    monkeypatch.setattr(SparkFiles, "_is_running_on_worker", True)
+    chunk_cache.cache_clear()
+    yield tmp_path / "executor"
+    chunk_cache.cache_clear()
+
+
+def test_a_function_may_change_the_working_folder(executor, monkeypatch):
+    chunk_cache()
+    monkeypatch.chdir(executor.parent)
+    chunk_cache().share({"a": to_bytes(table(1))})
+    assert names(executor / "panes-chunks") == {"a"}
+    assert names(executor.parent) == {"executor"}
+    assert chunk_cache().get("a") == table(1)
+
+
+def test_the_working_folder_may_be_gone(executor):
+    executor.rmdir()
+    check_all_miss(chunk_cache())
+
+
+def check_all_miss(cache: ChunkCache) -> None:
+    cache.share({"a": to_bytes(table(1)), "b": to_bytes(table(2))})
+    assert (cache.get("a"), cache.get("b")) == (None, None)
+    cache.drop(["a", "b"])
 
 
 def test_what_is_dropped_is_nowhere(tmp_path):

@@ -217,7 +217,7 @@ class Directory:
     ) -> tuple[pa.Table, dict[str, Chunk]]:
         """New segments of the blocks that are moved, and all fences after it."""
         some = fences.filter(moved)
-        tables = _rows(some, {**self.segments, NEW: new_chunk(rows)})
+        tables = _rows(some, {**self.segments, NEW: Chunk(NEW, rows.num_rows, 0, 0, lambda: rows)})
         sizes = _numbers(some, "rows")
         at = np.cumsum(sizes) - sizes
         begins = at[np.diff(at // most, prepend=-1) > 0]

@@ -69,11 +69,11 @@ class CountWindows:
             out += self._windows(kept, self._last_stops(seen))
             kept, seen = None, None
         result = pa.concat_tables(out, promote_options="permissive") if out else None
-        chunks = list(still_waiting)
-        chunks += [new_chunk(seen, None, SEEN_ROWS)] if seen is not None and seen.num_rows else []
-        chunks += [new_chunk(kept, None, KEPT_ROWS)] if kept is not None and kept.num_rows else []
         if rows is None and expired is None and not clock.flush:
-            chunks = [*still_waiting, *(chunk for chunk in state.chunks if chunk.kind != WAITING)]
+            held = [chunk for chunk in state.chunks if chunk.kind != WAITING]
+        else:
+            tables = ((SEEN_ROWS, seen), (KEPT_ROWS, kept))
+            held = [new_chunk(table, None, kind) for kind, table in tables if table is not None and table.num_rows]
         counters = {
             "late_rows": late,
             "rows_out": result.num_rows if result is not None else 0,
@@ -85,7 +85,7 @@ class CountWindows:
         moments = [chunk.low + 1 for chunk in still_waiting]
         if self.ttl is not None and seen is not None and seen.num_rows:
             moments.append(int(pc.min(seen[LAST]).as_py()) + self.ttl + 1)
-        return Step(State(tuple(chunks), state.facts), result, counters, min(moments, default=None))
+        return Step(State((*still_waiting, *held), state.facts), result, counters, min(moments, default=None))
 
     def _in_lives(self, rows: pa.Table, seen: pa.Table | None) -> pa.Table:
         """Rows with the number of their partition's life, and their time."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -23,7 +25,8 @@ class Clock:
 class Chunk:
     """A piece of state. `low` and `high` tell what it covers without loading it; `load` reads it.
 
-    An operator that keeps several kinds of table tells them apart by `kind`.
+    Its id is a number that a shard gives once, and what it holds never changes. An operator that keeps several kinds of
+    table tells them apart by `kind`.
     """
 
     id: str
@@ -36,10 +39,14 @@ class Chunk:
 
 @dataclass(frozen=True)
 class State:
-    """The state of a shard: chunks, and a few facts of the kernel that JSON can hold."""
+    """The state of a shard: chunks, and a few facts of the kernel that JSON can hold.
+
+    `next_chunk` is the number of the next new chunk; `run_step` keeps it.
+    """
 
     chunks: tuple[Chunk, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    next_chunk: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,10 +59,24 @@ class Step:
     wake: int | None = None
 
 
+_numbers: ContextVar[Iterator[int]] = ContextVar("the numbers of the chunks that a step makes")
+
+
+@contextmanager
+def numbered_chunks(first: int = 0) -> Iterator[Iterator[int]]:
+    """Here `new_chunk` numbers chunks from `first` on; the next number can be asked for."""
+    numbers = count(first)
+    token = _numbers.set(numbers)
+    try:
+        yield numbers
+    finally:
+        _numbers.reset(token)
+
+
 def new_chunk(table: pa.Table, by: str | None = None, kind: str = "") -> Chunk:
-    """A chunk of a table, with what it covers in the column `by`."""
+    """A chunk of a table, with what it covers in the column `by`; only where `numbered_chunks` is in force."""
     ends = pc.min_max(table[by].cast(pa.int64())).as_py() if by is not None else {"min": 0, "max": 0}
-    return Chunk(uuid.uuid4().hex, table.num_rows, ends["min"], ends["max"], lambda: table, kind)
+    return Chunk(str(next(_numbers.get())), table.num_rows, ends["min"], ends["max"], lambda: table, kind)
 
 
 class Kernel(Protocol):
@@ -66,3 +87,15 @@ class Kernel(Protocol):
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Take a micro-batch in and give out what falls due."""
+
+
+def run_step(kernel: Kernel, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+    """A step of a kernel. Chunks are numbered in the order in which they are made, on from those of the state.
+
+    So two attempts of a task leave the same state, ids included: Spark takes them as interchangeable, and may go on
+    from what one has in memory after the other has written the files.
+    """
+    with numbered_chunks(state.next_chunk) as numbers:
+        step = kernel.step(state, batch, clock)
+    number = next(numbers)
+    return step if step.state.next_chunk == number else replace(step, state=replace(step.state, next_chunk=number))

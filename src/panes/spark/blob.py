@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -22,7 +23,10 @@ def from_bytes(blob: bytes) -> pa.Table:
         return reader.read_all()
 
 
-def concat(blobs: Sequence[bytes]) -> pa.Table | None:
-    """All tables as one."""
-    tables = [from_bytes(blob) for blob in blobs]
+def gathered(blobs: Iterable[tuple[int, bytes | None]]) -> pa.Table | None:
+    """All tables as one, in the order of their places.
+
+    A shuffle hands blobs over in the order in which they arrive, which is another one in each attempt of a task.
+    """
+    tables = [from_bytes(blob) for _, blob in sorted(blobs, key=itemgetter(0)) if blob is not None]
     return pa.concat_tables(tables, promote_options="permissive") if tables else None

@@ -1,8 +1,9 @@
 """Chunks at hand: in this worker's memory, and in files that all workers of the machine share.
 
-Spark gives a shard to whichever Python worker is free, and reading a file is ten times as fast as asking the JVM. A
-chunk's id is random and what it holds never changes: a stale one is never asked for, and one that is missing is read
-from the state store.
+Spark gives a shard to whichever Python worker is free, and reading a file is ten times as fast as asking the JVM. All
+queries on a machine share the files, so a chunk is known by a digest of its bytes: its id is a number that other shards
+and queries have, too. A chunk that is missing is read from the state store, and so is one whose file cannot be read or
+was never written: whatever the disk does, a query goes on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,41 +33,50 @@ class ChunkCache:
         self._size = 0
         self._tables: OrderedDict[str, pa.Table] = OrderedDict()
 
-    def get(self, id_: str) -> pa.Table | None:
-        table = self._tables.get(id_)
+    def get(self, digest: str) -> pa.Table | None:
+        table = self._tables.get(digest)
         if table is None:
             try:
-                table = from_bytes((self._folder / id_).read_bytes())
-            except FileNotFoundError:
+                table = from_bytes((self._folder / digest).read_bytes())
+            except (OSError, pa.ArrowInvalid):
                 return None
-            self.remember(id_, table)
-        self._tables.move_to_end(id_)
+            self.remember(digest, table)
+        self._tables.move_to_end(digest)
         return table
 
-    def remember(self, id_: str, table: pa.Table) -> None:
+    def remember(self, digest: str, table: pa.Table) -> None:
         """In memory."""
-        if id_ not in self._tables:
+        if digest not in self._tables:
             self._size += table.nbytes
-        self._tables[id_] = table
+            self._tables[digest] = table
         while self._size > self._memory and len(self._tables) > 1:
             self._size -= self._tables.popitem(last=False)[1].nbytes
 
     def share(self, blobs: Mapping[str, bytes]) -> None:
-        """In files: chunks as bytes. A worker may be killed while it writes: only a whole file gets the name."""
-        if not blobs:
-            return
-        self._make_room(sum(map(len, blobs.values())))
-        for id_, blob in blobs.items():
-            part = self._folder / f"{id_}.{os.getpid()}"
-            part.write_bytes(blob)
-            with suppress(FileNotFoundError):  # another worker needed the room
-                part.replace(self._folder / id_)
+        """In files: chunks as bytes, by their digests."""
+        with suppress(OSError):  # a full disk, a folder that is gone or read-only
+            if blobs:
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+                self._make_room(sum(map(len, blobs.values())))
+            for digest, blob in blobs.items():
+                self._write(digest, blob)
 
-    def drop(self, ids: Iterable[str]) -> None:
-        """These are not in any state any more."""
-        for id_ in ids:
-            (self._folder / id_).unlink(missing_ok=True)
-            table = self._tables.pop(id_, None)
+    def _write(self, digest: str, blob: bytes) -> None:
+        """A worker may be killed while it writes, and the disk may be full: only a whole file gets the name."""
+        part = self._folder / f"{digest}.{os.getpid()}"
+        try:
+            part.write_bytes(blob)
+            part.replace(self._folder / digest)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+
+    def drop(self, digests: Iterable[str]) -> None:
+        """These are not in this state any more; where another one has them, it reads its state store."""
+        for digest in digests:
+            with suppress(OSError):
+                (self._folder / digest).unlink()
+            table = self._tables.pop(digest, None)
             self._size -= table.nbytes if table is not None else 0
 
     def _make_room(self, needed: int) -> None:
@@ -89,9 +100,17 @@ def _files(folder: Path) -> Iterator[tuple[float, int, str]]:
             yield found.st_mtime, found.st_size, entry.path
 
 
+def digest_of(blob: bytes) -> str:
+    return blake2b(blob, digest_size=16).hexdigest()
+
+
 @cache
 def chunk_cache() -> ChunkCache:
-    """The one of this process; Spark removes its files when the application ends."""
-    folder = Path(SparkFiles.getRootDirectory()) / "panes-chunks"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return ChunkCache(folder)
+    """The one of this process; Spark removes its files when the application ends.
+
+    On an executor Spark's folder is the working folder, which a function of the user's may leave: ask before it runs.
+    """
+    root = Path(SparkFiles.getRootDirectory())
+    with suppress(OSError):  # the working folder is gone
+        root = root.absolute()
+    return ChunkCache(root / "panes-chunks")

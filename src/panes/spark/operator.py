@@ -10,10 +10,10 @@ import duckdb
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from panes.kernels.kernel import Clock, Kernel, State
+from panes.kernels.kernel import Clock, Kernel, State, run_step
 from panes.kernels.normalize import Normalize
 from panes.kernels.over_changes import OverChanges
-from panes.spark.blob import concat
+from panes.spark.blob import gathered
 from panes.spark.failing_rows import Named, Names
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
 from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS, ShardProcessor, out_blob
@@ -51,7 +51,7 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession, last_watermark
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
-    processor = ShardProcessor(kernel, names, fingerprint(operator, spark), operator.behind)
+    processor = ShardProcessor(kernel, names, fingerprint(operator, rows, spark), operator.behind)
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time
@@ -66,8 +66,8 @@ def whole(kernel: Kernel, outputs: tuple[str, ...], final: int | None) -> Callab
     """The operator over a batch: all rows of a shard at once, then the flush; `final` is the watermark in the end."""
 
     def run_shard(packed: pa.Table) -> pa.Table:
-        batch = concat([blob for blob in packed["blob"].to_pylist() if blob is not None])
-        rows = kernel.step(State(), batch, Clock(final, flush=True)).rows
+        batch = gathered(zip(packed["place"].to_pylist(), packed["blob"].to_pylist(), strict=True))
+        rows = run_step(kernel, State(), batch, Clock(final, flush=True)).rows
         blob = out_blob(rows, outputs)
         zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
         flush, at = pa.array([True]), pa.array([NEVER_LATE], pa.timestamp("us", "UTC"))
@@ -76,13 +76,21 @@ def whole(kernel: Kernel, outputs: tuple[str, ...], final: int | None) -> Callab
     return run_shard
 
 
-def fingerprint(operator: Operator, spark: SparkSession) -> dict[str, str]:
-    """What a checkpoint must agree on with the query that restarts on it: sorted blocks hold DuckDB's sort keys."""
+def fingerprint(operator: Operator, rows: DataFrame, spark: SparkSession) -> dict[str, str]:
+    """What a checkpoint must agree on with the query that restarts on it.
+
+    State of one type is not read as another, and sorted blocks hold DuckDB's sort keys, which depend on the type. A
+    user's function may have another type than before.
+    """
     sorts = {"DuckDB": duckdb.__version__} if isinstance(operator.kernel, OverChanges | Normalize) else {}
+    texts = operator.names.columns
+    types = {f"the type of {texts[one.name]}": one.dataType.simpleString() for one in rows.schema if one.name in texts}
     return {
         "query": hashlib.sha256(operator.identity.encode()).hexdigest()[:16],
         "shards": str(operator.shards),
         "time zone": spark.conf.get("spark.sql.session.timeZone") or "",
         "ANSI mode": spark.conf.get("spark.sql.ansi.enabled") or "",
         **sorts,
+        **types,
+        "the types of the results": ", ".join(type_ for _, type_ in operator.outputs),
     }

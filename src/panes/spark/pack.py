@@ -21,16 +21,19 @@ NOW = "panes_now"  # in arrival mode the row's time, where it is not the current
 # Columns that pack adds: a row's micro-batch and its place in the source.
 BATCH, PLACE = "panes_batch", "panes_place"
 
-PACKED = "shard int, rows_in bigint, null_time_rows bigint, flush boolean, blob binary"
+# `place` is that of the blob's first row: it orders the blobs of a shard.
+PACKED = "shard int, place bigint, rows_in bigint, null_time_rows bigint, flush boolean, blob binary"
 ARROW_PACKED = pa.schema(
     [
         ("shard", pa.int32()),
+        ("place", pa.int64()),
         ("rows_in", pa.int64()),
         ("null_time_rows", pa.int64()),
         ("flush", pa.bool_()),
         ("blob", pa.binary()),
     ]
 )
+Packed = tuple[int, int, int, int, bool, bytes | None]
 MOST_ROWS = 1_000_000  # packed at once
 
 
@@ -51,7 +54,7 @@ class Pack:
         partition = context.partitionId() if context is not None else 0
         number = int((context.getLocalProperty("streaming.sql.batchId") if context is not None else None) or 0)
         if partition == 0:
-            yield _packed([(shard, 0, 0, False, None) for shard in self.shards])  # greet every shard
+            yield _packed([(shard, 0, 0, 0, False, None) for shard in self.shards])  # greet every shard
         position = 0
         for table in _tables(batches):
             yield from self._pack(table, number, (partition << 40) + position)
@@ -62,7 +65,7 @@ class Pack:
         if CONTROL in table.column_names:
             total = pc.sum(pc.invert(table[CONTROL])).as_py() or 0
             if pc.any(table[CONTROL]).as_py():
-                yield _packed([(shard, 0, 0, True, None) for shard in self.shards])
+                yield _packed([(shard, position, 0, 0, True, None) for shard in self.shards])
         table = table.append_column(PLACE, pa.array(np.arange(position, position + table.num_rows)))
         table = table.append_column(BATCH, pa.repeat(pa.scalar(number, pa.int64()), table.num_rows))
         if not self.takes_rejected and KEEP in table.column_names:
@@ -71,17 +74,17 @@ class Pack:
             table = table.filter(pc.fill_null(pc.invert(table[CONTROL]), False))
         timed = table.filter(pc.is_valid(table[TIME]))
         nulls = table.num_rows - timed.num_rows
-        counted = [(self.shards[0], total, nulls, False, None)]
-        yield _packed([*counted, *self._blobs(timed)])
+        counted = [(self.shards[0], position, total, nulls, False, None)]
+        yield _packed([*counted, *self._blobs(timed, position)])
 
-    def _blobs(self, table: pa.Table) -> Iterator[tuple[int, int, int, bool, bytes | None]]:
+    def _blobs(self, table: pa.Table, position: int) -> Iterator[Packed]:
         if not table.num_rows:
             return
         indices = table[SHARD].to_numpy()
         for index, shard in enumerate(self.shards):
             part = table.filter(pa.array(indices == index)) if len(self.shards) > 1 else table
             if part.num_rows:
-                yield shard, 0, 0, False, to_bytes(self.kernel.pack(part.drop_columns([SHARD])))
+                yield shard, position, 0, 0, False, to_bytes(self.kernel.pack(part.drop_columns([SHARD])))
 
 
 def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -122,7 +125,7 @@ def utc(type_: pa.DataType) -> pa.DataType:
     return type_
 
 
-def _packed(rows: list[tuple[int, int, int, bool, bytes | None]]) -> pa.RecordBatch:
+def _packed(rows: list[Packed]) -> pa.RecordBatch:
     columns: list[pa.Array] = [
         pa.array(list(column), field.type) for column, field in zip(zip(*rows, strict=True), ARROW_PACKED, strict=True)
     ]

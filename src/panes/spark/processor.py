@@ -20,9 +20,9 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from panes.errors import PanesError
-from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
-from panes.spark.blob import concat, from_bytes, to_bytes
-from panes.spark.chunk_cache import chunk_cache
+from panes.kernels.kernel import Chunk, Clock, Kernel, State, run_step
+from panes.spark.blob import from_bytes, gathered, to_bytes
+from panes.spark.chunk_cache import chunk_cache, digest_of
 from panes.spark.worker import be_quiet, settle_in
 
 FORMAT = 6
@@ -51,6 +51,7 @@ class Directory:
     fingerprint: dict[str, str]
     chunks: tuple[dict[str, Any], ...] = ()
     facts: dict[str, Any] | None = None
+    next_chunk: int = 0
     timer: int | None = None  # the one that is set, as Spark counts
     sealed: bool = False
 
@@ -86,7 +87,7 @@ class ShardProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
         packed = list(rows)
-        batch = concat([bytes(row.blob) for row in packed if row.blob is not None])
+        batch = gathered((row.place, row.blob) for row in packed)
         clock = Clock(watermark(timerValues, self.behind), any(row.flush for row in packed))
         counted = {
             "rows_in": sum(row.rows_in for row in packed),
@@ -105,17 +106,18 @@ class ShardProcessor(StatefulProcessor):
     def _step(
         self, batch: pa.Table | None, clock: Clock, counted: dict[str, int], fired: bool = False
     ) -> Iterator[Row]:
+        chunk_cache()  # its folder is looked up before a function of the user's can leave the working folder
         old = self._read()
         if old.sealed:
             refuse_rows(batch)
             return
-        self.fetched: dict[str, bytes] = {}  # chunks from the state store
+        self.fetched: dict[str, bytes] = {}  # chunks from the state store, by their digests
         self.looked_at = dict.fromkeys(("chunks_read", "bytes_read", "cache_hits", "bytes_at_hand"), 0)
         began = time.perf_counter()
-        step = self.kernel.step(self._state(old), batch, clock)
+        step = run_step(self.kernel, self._state(old), batch, clock)
         spent = int((time.perf_counter() - began) * 1e6)
         timer = self._set_timer(None if fired else old.timer, step.wake)
-        written = self._write(old, step, timer, clock.flush)
+        written = self._write(old, step.state, timer, clock.flush)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
         counters |= {**step.counters, **counted, **self.looked_at, "state_bytes": written, "kernel_us": spent}
         yield Row(blob=out_blob(step.rows, self.outputs), flush=clock.flush, at=NEVER_LATE, **counters)
@@ -130,47 +132,48 @@ class ShardProcessor(StatefulProcessor):
 
     def _state(self, directory: Directory) -> State:
         chunks = [_chunk(one, cache(partial(self._load, one))) for one in directory.chunks]
-        return State(tuple(chunks), directory.facts or {})
+        return State(tuple(chunks), directory.facts or {}, directory.next_chunk)
 
     def _load(self, entry: dict[str, Any]) -> pa.Table:
         """A chunk, from the cache or the state store, and counted."""
-        id_ = entry["id"]
-        table = chunk_cache().get(id_)
+        digest = entry["digest"]
+        table = chunk_cache().get(digest)
         chunks, bytes_ = ("chunks_read", "bytes_read") if table is None else ("cache_hits", "bytes_at_hand")
         self.looked_at[chunks] += 1
         self.looked_at[bytes_] += entry["bytes"]
         if table is None:
-            found = self.chunks.getValue((id_,))
+            found = self.chunks.getValue((entry["id"],))
             if found is None:
-                raise PanesError("state-mismatch", f"the chunk {id_} is missing from the checkpoint")
+                raise PanesError("state-mismatch", f"the chunk {entry['id']} is missing from the checkpoint")
             blob = bytes(found[0])
             table = from_bytes(blob)
-            chunk_cache().remember(id_, table)
-            self.fetched[id_] = blob
+            chunk_cache().remember(digest, table)
+            self.fetched[digest] = blob
         return table
 
-    def _write(self, old: Directory, step: Step, timer: int | None, sealed: bool) -> int:
+    def _write(self, old: Directory, state: State, timer: int | None, sealed: bool) -> int:
         """Write the chunks that are new, drop those that are gone, and say so in the directory."""
         known = {one["id"]: one for one in old.chunks}
         described: list[dict[str, Any]] = []
-        fresh: dict[str, bytes] = {}
-        for chunk in step.state.chunks:
+        shared = self.fetched
+        for chunk in state.chunks:
             entry = known.pop(chunk.id, None)
             if entry is None:
                 table = chunk.load()
                 blob = to_bytes(table)
                 self.chunks.updateValue((chunk.id,), (blob,))
-                chunk_cache().remember(chunk.id, table)
-                fresh[chunk.id] = blob
                 entry = {name: getattr(chunk, name) for name in ("id", "rows", "low", "high", "kind")}
-                entry["bytes"] = len(blob)
+                entry |= {"bytes": len(blob), "digest": digest_of(blob)}
+                chunk_cache().remember(entry["digest"], table)
+                shared[entry["digest"]] = blob
             described.append(entry)
         for gone in known:
             self.chunks.removeKey((gone,))
-        chunk_cache().drop(known)
-        chunk_cache().share({id_: blob for id_, blob in self.fetched.items() if id_ not in known} | fresh)
+        passed = {entry["digest"] for entry in known.values()} - {entry["digest"] for entry in described}
+        chunk_cache().drop(passed)
+        chunk_cache().share({digest: blob for digest, blob in shared.items() if digest not in passed})
         size = sum(int(entry["bytes"]) for entry in described)
-        new = Directory(self.fingerprint, tuple(described), dict(step.state.facts), timer, sealed)
+        new = Directory(self.fingerprint, tuple(described), dict(state.facts), state.next_chunk, timer, sealed)
         if new != old or not old.facts:
             self.chunks.updateValue((DIRECTORY,), (new.encode(),))
         return size
