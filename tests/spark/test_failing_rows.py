@@ -10,7 +10,7 @@ import pytest
 
 from panes.errors import PanesError
 from panes.kernels.duck import query
-from panes.kernels.kernel import Clock, State, Step
+from panes.kernels.kernel import Clock, State, Step, run_step
 from panes.spark.failing_rows import Named, Names, shown_row
 
 ROWS = pa.table({"panes_c0": ["a", "b", "c", "d"], "panes_c1": [1, 2, 300, 400], "hidden": [0, 0, 0, 0]})
@@ -46,7 +46,7 @@ class Computed:
 def refused(*calls: str, rows: pa.Table | None = ROWS) -> str:
     kernel = Named(Computed(tuple(Call(f"v{i}", sql) for i, sql in enumerate(calls))), NAMES)
     with pytest.raises(PanesError) as caught:
-        kernel.step(State(), rows, Clock())
+        run_step(kernel, State(), rows, Clock())
     assert caught.value.code == "value-failed"
     assert "\n" not in caught.value.message
     return caught.value.message
@@ -75,13 +75,13 @@ def test_mistakes_of_ours_stay_what_they_are() -> None:
     assert caught.value.__notes__ == ["in tumblingwindow"]
     errors = Named(Computed((Call("v0", "error('PanesError')"),)), NAMES)
     with pytest.raises(PanesError):
-        errors.step(State(), ROWS, Clock())
+        run_step(errors, State(), ROWS, Clock())
 
 
 def test_what_works_is_passed_on() -> None:
     kernel = Named(Computed((Call("v0", "panes_c1"),)), NAMES)
     assert kernel.pack(ROWS) is ROWS
-    assert kernel.step(State(), ROWS, Clock()).rows is ROWS
+    assert run_step(kernel, State(), ROWS, Clock()).rows is ROWS
 
 
 @pytest.mark.parametrize("time", [2**63 - 1, -(2**63), 0, None])

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from panes import Engine
 from panes.errors import PanesError
-from panes.spark.session import KEEPING, MANAGER
+from panes.spark.session import KEEPING, MANAGER, check_checkpoint
 from spark.input_files import at, write_file
 
 pytestmark = pytest.mark.spark
@@ -273,3 +273,39 @@ def test_checkpoints_that_keep_the_state_of_a_first_attempt_are_refused(spark: S
     finally:
         spark.conf.unset(MANAGER)
     assert caught.value.code == "unsafe-checkpoint"
+
+
+def test_a_file_system_for_which_spark_keeps_the_state_of_a_first_attempt_is_refused(spark: SparkSession) -> None:
+    for path in ("/tmp/c", "file:///tmp/c", "hdfs://host/c", "s3a://bucket/c", "abfss://c@account/c", "gs://bucket/c"):
+        check_checkpoint(spark, path)
+    with pytest.raises(PanesError, match=r"fs\.AbstractFileSystem\.odd\.impl") as caught:
+        check_checkpoint(spark, "odd://host/c")
+    assert caught.value.code == "unsafe-checkpoint"
+    spark.conf.set("fs.AbstractFileSystem.odd.impl", "org.apache.hadoop.fs.local.LocalFs")
+    check_checkpoint(spark, "odd://host/c")
+    spark.conf.unset("fs.AbstractFileSystem.odd.impl")
+
+
+def test_an_unsafe_file_system_is_refused_before_anything_is_written(script: Script) -> None:
+    script.checkpoint = Path(f"odd:{script.folder}/checkpoint")
+    assert script.refused().code == "unsafe-checkpoint"
+
+
+def test_another_type_of_a_column_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    """Sorted blocks hold keys of a fixed width: rows of another type would stand in wrong places."""
+    query = "SELECT id, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM t EMIT CHANGES"
+
+    def run(type_: str) -> None:
+        schema = f"id {type_}, k string, v int, ts timestamp"
+        rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(f"{tmp_path}/in")
+        engine = Engine(spark, shards=1)
+        engine.stream("t", rows, time="ts", watermark="0 seconds", key=["id"])
+        writer = engine.sql(query).writeStream.format("noop").option("checkpointLocation", f"{tmp_path}/checkpoint")
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    write_file(tmp_path / "in", 0, [{"id": 1, "k": "a", "v": 3, "ts": at(0)}])
+    run("int")
+    write_file(tmp_path / "in", 1, [{"id": 2, "k": "a", "v": 2, "ts": at(1)}])
+    with pytest.raises(StreamingQueryException, match="the type of id was int, now bigint"):
+        run("bigint")
+    run("int")

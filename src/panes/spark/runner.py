@@ -37,6 +37,7 @@ from panes.spark.heartbeat import NEVER
 from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, write_record
 from panes.spark.refusals import underlined_in
+from panes.spark.session import check_checkpoint
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
 from panes.spark.sources import declared, read_folder, streams_of
 
@@ -188,6 +189,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     """Build the query of an INSERT and compare it with what its checkpoint says."""
     check_sink(one.sink, one.compiled.physical.changelog)
     check_connector(one.sink, how.spark)
+    check_checkpoint(how.spark, str(one.folder))
     if not began(one.folder):
         check_unwritten(one.sink)
         _clear(one.folder)

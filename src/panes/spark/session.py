@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from urllib.parse import urlsplit
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
@@ -57,15 +58,35 @@ def _running() -> SparkSession | None:
 def prepare(spark: SparkSession) -> SparkSession:
     """Set what Panes' operators need of a session, and nothing else of it."""
     if spark.conf.get(MANAGER, None) == KEEPING:
-        name = KEEPING.rpartition(".")[2]
-        text = f"with {name}, a micro-batch that runs again after a crash would lose its state"
-        raise PanesError("unsafe-checkpoint", text, hint=f"Unset {MANAGER}.")
+        raise _unsafe("", f"Unset {MANAGER}.")
     for name, value in NEEDED.items():
         spark.conf.set(name, value)
     for name, value in FASTER.items():
         if spark.conf.get(name, None) is None:
             spark.conf.set(name, value)
     return spark
+
+
+def check_checkpoint(spark: SparkSession, path: str) -> None:
+    """Refuse a file system for which Spark itself takes the manager that keeps the file of a first attempt.
+
+    It does where Hadoop has no AbstractFileSystem for it. Over Spark Connect nobody can tell.
+    """
+    session = getattr(spark, "_jsparkSession", None)
+    if session is None or spark.conf.get(MANAGER, None) is not None:
+        return
+    hadoop = session.sessionState().newHadoopConf()
+    scheme = urlsplit(path).scheme or urlsplit(hadoop.get("fs.defaultFS")).scheme
+    setting = f"fs.AbstractFileSystem.{scheme}.impl"
+    if hadoop.get(setting) is None:
+        hint = f"Set spark.hadoop.{setting}, or choose a checkpoint on another file system."
+        raise _unsafe(f", which Spark takes for {scheme}: because {setting} is not set", hint)
+
+
+def _unsafe(why: str, hint: str) -> PanesError:
+    name = KEEPING.rpartition(".")[2]
+    text = f"with {name}{why}, a micro-batch that runs again after a crash would lose its state"
+    return PanesError("unsafe-checkpoint", text, hint=hint)
 
 
 def is_spark_function(name: str, spark: SparkSession | None) -> bool:
