@@ -118,7 +118,7 @@ def cost(on: Bench, sql: str, change: Any, size: int, name: str) -> Cost:
     reader = on.spark.readStream.schema("id long, p long, o long, x long, _change_type string")
     engine = panes.Engine(on.spark)
     rows = reader.option("maxFilesPerTrigger", 1).parquet(str(ledger.folder))
-    engine.stream("t", rows, key=["id"], changelog=True)
+    engine.stream("t", rows, key=["id"], changelog=True, preimages="always")
     found = [one for one in on.progress(engine.sql(sql)) if one.numInputRows > 0][1 + SETTLING :]
     counted = [counters_of(one) for one in found]
     counters = ("blocks_read", "bytes_read", "bytes_at_hand")

@@ -178,7 +178,7 @@ class Netting:
 
     def _without_values(self, last: pa.Table) -> pa.Table:
         """A tombstone needs no values."""
-        for name in set(self.indexed) - set(self.key):
+        for name in [one for one in self.indexed if one not in self.key]:
             column = pc.if_else(last[THERE], last[name], pa.scalar(None, last[name].type))
             last = last.set_column(last.column_names.index(name), name, column)
         return last
