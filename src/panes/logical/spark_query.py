@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -67,7 +68,7 @@ class SparkReader:
                 return None
 
     def _table(self, table: exp.Table) -> Outputs:
-        query = _cte(table)
+        query = self._cte(table)
         if query is not None:
             return self.outputs(query)
         name = table_name(table).lower()
@@ -75,6 +76,13 @@ class SparkReader:
         if known is None or known.columns is None:
             return None
         return [Output(column, Origin(name, column.lower())) for column in known.visible]
+
+    def _cte(self, table: exp.Table) -> exp.Expr | None:
+        return _cte(table) if self._has_with else None
+
+    @cached_property
+    def _has_with(self) -> bool:
+        return any(token.word == "WITH" for token in self.tokens)
 
     def _selected(self, select: exp.Select) -> Outputs:
         found: list[Output] = []
@@ -124,19 +132,22 @@ class SparkReader:
     def keeps_state(self, tree: exp.Expr) -> bool:
         """Whether Spark keeps state for a query over streams; refused where that could grow without end."""
         for united in tree.find_all(exp.SetOperation):
-            if self.reads_stream(united) and (united.args.get("distinct") or not isinstance(united, exp.Union)):
+            if (united.args.get("distinct") or not isinstance(united, exp.Union)) and self.reads_stream(united):
                 hint = "UNION ALL unites streams."
                 raise PanesError("unsupported-clause", f"{_word(united)} on a stream", self._span(united), hint)
-        kept = [self._keeps(select) for select in tree.find_all(exp.Select)]  # each is checked
+        found = list(_read_in_from(tree))
+        known = {id(select) for select in found}
+        for select in tree.find_all(exp.Select):
+            if id(select) not in known and self.reads_stream(select):
+                hint = "IN and EXISTS test a stream against tables: join streams in FROM."
+                raise PanesError("unsupported-clause", "a stream inside an expression", self._span(select), hint)
+        kept = [self._keeps(select) for select in found]  # each is checked
         return any(kept)
 
     def _keeps(self, select: exp.Select) -> bool:
         streams = [one for one in relations(select) if self.reads_stream(one)]
         if not streams:
             return False
-        if _in_expression(select):
-            hint = "IN and EXISTS test a stream against tables: join streams in FROM."
-            raise PanesError("unsupported-clause", "a stream inside an expression", self._span(select), hint)
         if len(streams) > 1:
             self._check_join(select, streams)
         if _groups(select):
@@ -146,7 +157,7 @@ class SparkReader:
     def reads_stream(self, tree: exp.Expr) -> bool:
         """Whether rows of a stream come out of a relation."""
         for table in tree.find_all(exp.Table):
-            query = _cte(table)
+            query = self._cte(table)
             found = self.inputs.get(table_name(table).lower())
             if self.reads_stream(query) if query is not None else found is not None and found.streaming:
                 return True
@@ -280,12 +291,21 @@ def _inside(tree: exp.Expr, outer: exp.Expr) -> bool:
     return above is outer
 
 
-def _in_expression(select: exp.Select) -> bool:
-    """Whether a SELECT stands in an expression, such as IN (…) or EXISTS (…), and not in FROM."""
-    above = select.parent
-    while above is not None and not isinstance(above, exp.From | exp.Join | exp.CTE | exp.Select):
-        above = above.parent
-    return isinstance(above, exp.Select)
+def _read_in_from(tree: exp.Expr) -> Iterator[exp.Select]:
+    """The SELECTs of a query whose rows come out: those in FROM and WITH, not those in expressions such as IN (…)."""
+    left = [tree]
+    while left:
+        query = left.pop()
+        with_ = query.args.get("with_")
+        left += [cte.this for cte in with_.expressions] if with_ is not None else []
+        match query:
+            case exp.SetOperation():
+                left += [query.left, query.right]
+            case exp.Subquery():
+                left.append(query.this)
+            case exp.Select():
+                yield query
+                left += relations(query)
 
 
 def _groups(select: exp.Select) -> bool:
