@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,6 +100,53 @@ def test_ties_are_key_with_null_first_then_time_then_arrival(spark: SparkSession
     batch = [{name: value for name, value in row.items() if name != CHANGE} for row in rows_of(engine.sql(sql))]
     check_rows(batch, expected)
     stream = Stream(SCHEMA, [ROWS[:4], ROWS[4:7], ROWS[7:]], time="ts", watermark="10 seconds", key=["k"])
+    check_rows(replay(sql, t=stream, spark=spark).table, expected)
+
+
+def test_a_struct_breaks_ties_field_by_field(spark: SparkSession):
+    """NULLs first inside it, too, in both modes."""
+    keys = [(1, "x"), (None, "y"), None, (1, None), (None, None)]
+    rows = [(id_, "2024-01-01 00:00:00", key) for id_, key in enumerate(keys)]
+    expected = [{"id": id_, "n": at} for at, id_ in enumerate([2, 4, 1, 3, 0], 1)]
+    stream = Stream("id int, ts timestamp, k struct<a: int, b: string>", [rows[:2], rows[2:]])
+    stream = replace(stream, time="ts", watermark="1 second", key=["k"])
+    for emit in ("", "EMIT CHANGES"):
+        sql = f"SELECT id, row_number() OVER (ORDER BY ts) AS n FROM t {emit}"
+        check_rows(replay(sql, t=stream, spark=spark).table, expected)
+
+
+STACKED = {
+    "stateful calls": (
+        "SELECT id, lag(id) AS n FROM (SELECT id, lag(v) OVER (PARTITION BY k) AS p FROM t) WHERE p > 0 OR true",
+        [{"id": row[0], "n": at or None} for at, row in enumerate(ROWS)],
+    ),
+    "count window": (
+        "SELECT collect_list(id) AS n FROM (SELECT id, lag(v) OVER (PARTITION BY k) AS p FROM t) "
+        "WHERE p > 0 OR true GROUP BY countwindow(10)",
+        [{"n": [row[0] for row in ROWS]}],
+    ),
+    "OVER": (
+        "SELECT id, row_number() OVER (ORDER BY k) AS n FROM "
+        "(SELECT id, k, rank() OVER (PARTITION BY v ORDER BY id DESC) AS r FROM t) WHERE r > 0 EMIT CHANGES",
+        numbered(key),
+    ),
+    "OVER a stateful call": (
+        "SELECT id, row_number() OVER (ORDER BY k) AS n FROM (SELECT id, k, lag(k) OVER (PARTITION BY v) AS p FROM t) "
+        "WHERE p > '' OR true EMIT CHANGES",
+        numbered(key),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STACKED)
+def test_a_row_that_an_operator_passes_on_came_when_it_came(spark: SparkSession, case: str):
+    """Without a time: the operator below has its rows on other shards, and in another order."""
+    sql, expected = STACKED[case]
+    engine = Engine(spark)
+    engine.stream("t", spark.createDataFrame(ROWS, "id int, ts string, k string, v double").coalesce(1))
+    batch = [{name: value for name, value in row.items() if name != CHANGE} for row in rows_of(engine.sql(sql))]
+    check_rows(batch, expected)
+    stream = Stream("id int, ts string, k string, v double", [ROWS[:6], ROWS[6:]])
     check_rows(replay(sql, t=stream, spark=spark).table, expected)
 
 

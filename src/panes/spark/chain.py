@@ -13,7 +13,7 @@ from panes.physical import plan as physical
 from panes.spark.expressions import epoch_micros, quoted, type_of
 from panes.spark.failing_rows import Names
 from panes.spark.operator import Operator, run
-from panes.spark.pack import BATCH, CONTROL, PLACE, TIME
+from panes.spark.pack import CONTROL, IDENTITY, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -135,19 +135,31 @@ def sessions_below(plan: physical.Plan) -> int:
     return own + sum(sessions_below(child) for child in physical.children(plan))
 
 
-def ties(placement: physical.Placement, tie_break: tuple[str, ...]) -> tuple[str, ...]:
+def ties(projection: Projection) -> tuple[str, ...]:
     """What orders rows that ORDER BY leaves equal, in every mode: key, time, arrival."""
-    return (*tie_break, *([TIME] if placement.time is not None else []), BATCH, PLACE)
+    placement = projection.placement
+    time = (TIME,) if placement.time is not None else ()
+    return (*projection.order(placement.key), *time, *projection.arrival)
 
 
-def stream_order(placement: physical.Placement, tie_break: tuple[str, ...]) -> tuple[str, ...]:
+def stream_order(projection: Projection) -> tuple[str, ...]:
     """The stream's order: time, key, arrival; without a time, and where nothing waits, only arrival."""
-    arrival = placement.time is None or placement.mode == physical.Mode.ARRIVAL
-    by_time = () if arrival or placement.emit == physical.EmitMode.IMMEDIATELY else (TIME, *tie_break)
-    return (*by_time, BATCH, PLACE)
+    placement = projection.placement
+    if placement.time is None or not _waits(placement):
+        return projection.arrival
+    return (TIME, *projection.order(placement.key), *projection.arrival)
 
 
-def release(placement: physical.Placement, tie_break: tuple[str, ...]) -> Release:
+def release(projection: Projection) -> Release:
     """When and in which order rows come to an order-sensitive operator."""
-    waits = placement.mode != physical.Mode.ARRIVAL and placement.emit != physical.EmitMode.IMMEDIATELY
-    return Release(TIME, stream_order(placement, tie_break), waits, placement.late)
+    placement = projection.placement
+    return Release(TIME, stream_order(projection), _waits(placement), placement.late)
+
+
+def _waits(placement: physical.Placement) -> bool:
+    return placement.mode != physical.Mode.ARRIVAL and placement.emit != physical.EmitMode.IMMEDIATELY
+
+
+def passed_arrival(projection: Projection, feeds_another: bool) -> dict[str, str]:
+    """When a row came, under the names by which the next operator finds it, if there is one."""
+    return dict(zip(IDENTITY, projection.arrival, strict=True)) if feeds_another else {}

@@ -19,7 +19,7 @@ from panes.kernels.over_values import Bound, Edge, Frame, OrderKey, OverCall
 from panes.kernels.release import Release
 from panes.physical import plan as physical
 from panes.spark.aggregates import accumulated, prepared
-from panes.spark.chain import operate, operators_below, release, ties
+from panes.spark.chain import operate, operators_below, passed_arrival, release, ties
 from panes.spark.expressions import known_type, quoted, type_of
 from panes.spark.finish import finished
 from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME
@@ -58,12 +58,15 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     identity = _identity(plan, projection) if from_kernel else ()
     outputs += [(CHANGE, "string"), *((name, "bigint") for name in identity)] if from_kernel else []
     projection.functions = {one.call.output: call.argument.text for one, call in zip(calls, plan.calls, strict=True)}
+    passed = passed_arrival(projection, feeds_another and not from_kernel)
+    outputs += [(column, "bigint") for column in passed.values()]
     done = operate(plan, kernel, projection, partition, outputs, builder, feeds_another)
     post = [f"{column} AS {quoted(name)}" for name, column in own.items()]
     for call, one in zip(plan.calls, calls, strict=True):
         value = finished(one.finish, one.call.output, call.argument.text, own, builder.spark)
         post.append(f"{value} AS {quoted(call.argument.output)}")
     post += [f"{name} AS {hidden}" for name, hidden in zip(identity, IDENTITY, strict=False)]
+    post += [f"{column} AS {name}" for name, column in passed.items()]
     if plan.placement.emit == physical.EmitMode.CHANGES:
         post.append(CHANGE if from_kernel else f"'{INSERT}' AS {CHANGE}")
     return done.selectExpr(*dict.fromkeys(post), *([CONTROL] if CONTROL in done.columns else []))
@@ -98,16 +101,14 @@ def _kernel(
     in_any_order = batch and _expires(plan) and not _could_stream(plan, projection, order_by, own_calls)
     if plan.reads_changes or in_any_order or (placement.emit == physical.EmitMode.CHANGES and not batch):
         return _changes(plan, projection, partition, order_by, own_calls, values, top_n)
-    tie_break = projection.order(placement.key)
-    order = ties(placement, tie_break)
     if plan.closes_with_window and not batch:
         assert placement.time is not None
-        closes = Release(projection.sort_key(quoted(placement.time)), order, True, late=False)
+        closes = Release(projection.sort_key(quoted(placement.time)), ties(projection), True, late=False)
         return OverOnComplete(partition, order_by, own_calls, closes, top_n)
     if batch and not _expires(plan):
-        everything = Release(release(placement, tie_break).time, order, True, late=False)
+        everything = Release(TIME, ties(projection), True, late=False)
         return OverOnComplete(partition, order_by, own_calls, everything, top_n)
-    return OverOnClose(partition, order_by, own_calls, release(placement, tie_break), top_n, placement.state_ttl)
+    return OverOnClose(partition, order_by, own_calls, release(projection), top_n, placement.state_ttl)
 
 
 def _expires(plan: physical.OverWindow) -> bool:

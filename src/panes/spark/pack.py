@@ -16,7 +16,7 @@ from panes.spark.worker import settle_in
 
 # Columns of the pre-projection. CONTROL is true for the end of the input, NULL for a heartbeat, false for a row.
 TIME, KEEP, SHARD, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_shard", "panes_watermark", "panes_control"
-IDENTITY = ("panes_id_batch", "panes_id_place")  # of a row of a changelog that has no key: when its row came
+IDENTITY = ("panes_id_batch", "panes_id_place")  # when a row came that an operator passed on
 NOW = "panes_now"  # in arrival mode the row's time, where it is not the current micro-batch's
 # Columns that pack adds: a row's micro-batch and its place in the source.
 BATCH, PLACE = "panes_batch", "panes_place"

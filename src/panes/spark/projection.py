@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, StructType
 
 from panes.errors import PanesError
 from panes.kernels.changes import CHANGE
 from panes.physical import plan as physical
 from panes.spark.expressions import compared_type, known_type, quoted, shifted, type_of
-from panes.spark.pack import CONTROL, IDENTITY, KEEP, NOW, SHARD, TIME, WATERMARK
+from panes.spark.pack import BATCH, CONTROL, IDENTITY, KEEP, NOW, PLACE, SHARD, TIME, WATERMARK
 
 NAME = re.compile(r"\(*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[A-Za-z_]\w*))\)*")
 HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, *IDENTITY))
@@ -27,6 +28,16 @@ def _without_guard(sql: str) -> str:
     plain = sql.removeprefix(guard).removesuffix(" END") if sql.startswith(guard) else sql
     found = NAME.fullmatch(plain)
     return plain if found is None else (found["quoted"] or found["plain"]).replace("``", "`")
+
+
+def _in_order(sql: str, type_: DataType) -> Iterator[str]:
+    """What a value is sorted by: whether it is there, and itself; a struct's fields one by one, as Spark sorts it."""
+    yield f"({sql} IS NOT NULL)"
+    if isinstance(type_, StructType):
+        for field in type_.fields:
+            yield from _in_order(f"{sql}.{quoted(field.name)}", field.dataType)
+    else:
+        yield sql
 
 
 class Projection:
@@ -92,8 +103,14 @@ class Projection:
 
         Before each is a column that is false for NULL: so NULLs come first, wherever Arrow and DuckDB would put them.
         """
-        columns = ((f"({quoted(name)} IS NOT NULL)", quoted(name)) for name in names)
-        return tuple(self.column(sql) for pair in columns for sql in pair)
+        types = {field.name.lower(): field.dataType for field in self.below.schema.fields}
+        return tuple(self.column(sql) for name in names for sql in _in_order(quoted(name), types[name.lower()]))
+
+    @property
+    def arrival(self) -> tuple[str, ...]:
+        """When a row came, to the first of the operators that passed it on."""
+        passed_on = IDENTITY[0] in self.below.columns
+        return tuple(self.column(name) for name in IDENTITY) if passed_on else (BATCH, PLACE)
 
     def condition(self, sql: str | None) -> str | None:
         return None if sql is None else self.column(f"({sql})")

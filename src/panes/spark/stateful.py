@@ -15,7 +15,7 @@ from panes.kernels.stateful import StatefulCall, StatefulFunctions
 from panes.kernels.user_functions import UserFunction
 from panes.physical import plan as physical
 from panes.spark.aggregates import as_type
-from panes.spark.chain import operate, release
+from panes.spark.chain import operate, passed_arrival, release
 from panes.spark.expressions import arrow_type, compared_type, known_type, quoted
 from panes.spark.finish import finished
 from panes.spark.pack import CONTROL, NOW, TIME
@@ -44,7 +44,7 @@ def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder
     partition = projection.keys(plan.placement.partition_by)
     own = {name: projection.row_column(name) for name in projection.own()}
     prepared = [_prepared(call, f"v{i}", projection, builder) for i, call in enumerate(plan.calls)]
-    released = release(plan.placement, projection.order(plan.placement.key))
+    released = release(projection)
     calls = tuple(one.call for one in prepared)
     kernel = StatefulFunctions(partition, calls, released, plan.placement.state_ttl)
     keeps_time = feeds_another and plan.placement.time is None
@@ -52,12 +52,15 @@ def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder
     outputs += [(one.call.output, one.type) for one in prepared]
     outputs += [(TIME, "timestamp")] if keeps_time else []
     projection.functions = {one.call.output: call.text for one, call in zip(prepared, plan.calls, strict=True)}
+    passed = passed_arrival(projection, feeds_another)
+    outputs += [(column, "bigint") for column in passed.values()]
     done = operate(plan, kernel, projection, partition, outputs, builder, feeds_another)
     post = [f"{column} AS {quoted(name)}" for name, column in own.items()]
     for call, one in zip(plan.calls, prepared, strict=True):
         value = finished(one.finish, one.call.output, call.text, own, builder.spark)
         post.append(f"{value} AS {quoted(call.output)}")
     post += [f"{TIME} AS {NOW}"] if keeps_time else []
+    post += [f"{column} AS {name}" for name, column in passed.items()]
     return done.selectExpr(*post, *([CONTROL] if CONTROL in done.columns else []))
 
 

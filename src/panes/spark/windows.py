@@ -33,11 +33,10 @@ ROWS = "panes_rows"
 
 @dataclass(frozen=True)
 class Columns:
-    """What a window is partitioned by and grouped by, and what breaks ties of time: names in the pre-projection."""
+    """What a window is partitioned by and grouped by: names in the pre-projection."""
 
     partition: tuple[str, ...]
     keys: tuple[str, ...]
-    order: tuple[str, ...]
 
 
 def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
@@ -48,7 +47,7 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_anot
         aggregates.add_rows()
     for argument in plan.aggregates:
         aggregates.add(argument)
-    columns = _columns(plan, projection, aggregates.ordered)
+    columns = _columns(plan, projection)
     kernel = _kernel(plan, columns, aggregates)
     by = columns.partition if own_partitions(plan.kind) else columns.keys
     zone = projection.time_type
@@ -67,13 +66,12 @@ def own_partitions(kind: physical.Kind) -> bool:
     return isinstance(kind, physical.Count | physical.Sliding | physical.StateMachine)
 
 
-def _columns(plan: physical.Window, projection: Projection, ordered: bool) -> Columns:
+def _columns(plan: physical.Window, projection: Projection) -> Columns:
     own = own_partitions(plan.kind)
     partition = projection.keys(plan.placement.partition_by) if own else ()
     grouped = [] if plan.raw and own else [key.sql for key in plan.keys]
     keys = [name for name in projection.keys(grouped) if name not in partition]
-    order = projection.order(plan.placement.key) if own or ordered else ()
-    return Columns(partition, tuple(dict.fromkeys(keys)), order)
+    return Columns(partition, tuple(dict.fromkeys(keys)))
 
 
 def _values(plan: physical.Window, aggregates: Aggregates, unpacked: DataFrame) -> DataFrame:
@@ -111,9 +109,9 @@ ENDS = (Fold(FIRST_TIME, (TIME,), None, START), Fold(LAST_TIME, (TIME,), None, E
 
 
 def _kernel(plan: physical.Window, columns: Columns, aggregates: Aggregates) -> Kernel:
-    keys, folds = columns.keys, aggregates.folds
-    order = stream_order(plan.placement, columns.order) if aggregates.ordered else ()
-    released, ttl = release(plan.placement, columns.order), plan.placement.state_ttl
+    keys, folds, projection = columns.keys, aggregates.folds, aggregates.projection
+    order = stream_order(projection) if aggregates.ordered else ()
+    ttl = plan.placement.state_ttl
     late = plan.placement.late or plan.placement.mode == physical.Mode.ARRIVAL
     changes = plan.placement.emit == physical.EmitMode.CHANGES and plan.placement.mode != physical.Mode.BATCH
     match plan.kind:
@@ -128,14 +126,15 @@ def _kernel(plan: physical.Window, columns: Columns, aggregates: Aggregates) -> 
             grouping = Grouping((*keys, NUMBER), folds, order)
             return SessionWindows(gap * TimeUnit(unit).microseconds, TIME, keys, grouping, late, changes)
         case physical.Count(count=count, every=every):
-            return CountWindows(count, every, columns.partition, keys, (*folds, *ENDS), released, ttl)
+            ends = (*folds, *ENDS)
+            return CountWindows(count, every, columns.partition, keys, ends, release(projection), ttl)
         case physical.Sliding(unit=unit, lookback=lookback, lookahead=lookahead, when=when):
             scale = TimeUnit(unit).microseconds
             ahead = lookahead * scale if lookahead is not None else None
-            trigger = aggregates.projection.condition(when)
+            trigger, released = projection.condition(when), release(projection)
             return SlidingWindows(lookback * scale, ahead, trigger, columns.partition, keys, folds, released, ttl)
         case physical.StateMachine(open=opened, emit=emit):
-            on = [aggregates.projection.column(f"({sql})") for sql in (opened, emit)]
-            return StateWindows(on[0], on[1], columns.partition, keys, (*folds, *ENDS), released, ttl)
+            on = [projection.column(f"({sql})") for sql in (opened, emit)]
+            return StateWindows(on[0], on[1], columns.partition, keys, (*folds, *ENDS), release(projection), ttl)
         case _:
             assert_never(plan.kind)
