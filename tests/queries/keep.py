@@ -60,7 +60,7 @@ def _comparable(value: Any) -> Any:
 
 def from_json(text: str) -> Case:
     found = json.loads(text)
-    stream = Stream(**found["stream"])
+    stream = Stream(**{**found["stream"], "key": tuple(found["stream"]["key"])})
     rows = [_decoded(row, stream.types) for row in found["rows"]]
     cuts = [Cut(tuple(map(tuple, one["sizes"])), frozenset(one["restarts"]), one["shards"]) for one in found["cuts"]]
     schema = pa.schema([(name, arrow_type(type_)) for name, type_ in TABLE.items()])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .calls import FLAT, Call, window_function
+from .calls import ANY, FLAT, Call, window_function
 from .choices import Choices
+from .grammar import Scope, leaf
 from .oracle import over_rows, plain_rows
 from .shapes import Shape, filtered, then, where
 
@@ -17,10 +18,12 @@ class Spec:
     partition: tuple[str, ...]
     order: tuple[str, ...]
     frame: str = ""
+    ties: tuple[str, ...] = ()  # what breaks them though the query does not say so
 
     def sql(self, nulls: bool) -> str:
         keys = f"PARTITION BY {', '.join(self.partition)}" if self.partition else ""
-        order = f"ORDER BY {', '.join(_explicit(one) if nulls else one for one in self.order)}" if self.order else ""
+        keys_ = [_explicit(one) for one in (*self.order, *self.ties)] if nulls else self.order
+        order = f"ORDER BY {', '.join(keys_)}" if self.order else ""
         return " ".join(one for one in (keys, order, self.frame) if one)
 
 
@@ -38,8 +41,12 @@ def with_over(c: Choices, below: Shape, changes: bool) -> Shape:
         partition = tuple(c.some(below.keys, 0, 2))
         partition = (c.pick(below.bounds), *partition) if closes else partition
         order, total = _order(c, below, changes or closes)
+        if not total and below.ordered and below.key == ("id",) and "id" in below.columns and c.chance(50):
+            call, frame = by_rows(c, below.scope, bounded=not (changes or closes))
+            calls[f"o{below.depth}_{i}"] = (call, Spec(partition, order, frame, ("id",)))
+            continue
         call, framed = window_function(c, below.scope, total, bounded=not (changes or closes))
-        frame = _frame(c, below, order, total, free=changes or closes, call=call) if framed else ""
+        frame = _frame(c, below, order, total, free=changes or closes) if framed else ""
         calls[f"o{below.depth}_{i}"] = (call, Spec(partition, order, frame))
     kept = [name for name in ("ts", "id", *below.bounds) if name in below.columns]
     kept += [name for name in c.some(list(below.columns), 0, 3) if name not in kept]
@@ -74,6 +81,25 @@ def with_over(c: Choices, below: Shape, changes: bool) -> Shape:
     )
 
 
+def by_rows(c: Choices, scope: Scope, bounded: bool) -> tuple[Call, str]:
+    """A call that looks at rows, not at peers, so that what breaks ties is seen; and its frame."""
+    type_ = c.pick([one for one in ANY if scope.of(one)])
+    x = leaf(c, scope, type_)
+    end = "CURRENT ROW" if bounded else c.pick(["CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING"])
+    frame = f"ROWS BETWEEN {c.pick(['1 PRECEDING', 'UNBOUNDED PRECEDING', '2 PRECEDING'])} AND {end}"
+    match c.below(5):
+        case 0:
+            return Call("row_number()", "int", "row_number()"), ""
+        case 1:
+            return Call(f"lag({x})", type_, f"lag({x})"), ""
+        case 2:
+            return Call(f"first_value({x})", type_, f"first_value({x})"), frame
+        case 3:
+            return Call(f"last_value({x})", type_, f"last_value({x})"), frame
+        case _:
+            return Call("count(*)", "bigint", "count(*)"), frame
+
+
 def top_n(c: Choices, below: Shape, changes: bool) -> Shape:
     """The first rows of each partition, by a rank that an outer WHERE tests."""
     order, total = _order(c, below, changes)
@@ -102,7 +128,7 @@ def _order(c: Choices, below: Shape, free: bool) -> tuple[tuple[str, ...], bool]
     return tuple(keys), False
 
 
-def _frame(c: Choices, below: Shape, order: tuple[str, ...], total: bool, free: bool, call: Call) -> str:
+def _frame(c: Choices, below: Shape, order: tuple[str, ...], total: bool, free: bool) -> str:
     """A frame that the order allows; where state is bounded, it does not look ahead for ever."""
     if c.chance(25) or not order:
         return ""

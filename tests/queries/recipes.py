@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .choices import Choices
 from .law import Case, check
@@ -42,10 +43,13 @@ def generated(c: Choices, data: Choices) -> Generated:
     return Generated(Case(sql, stream, rows, cuts, tables, shape.views), oracle)
 
 
+KEYS: list[tuple[str, ...]] = [("id",), ("id",), ("id",), (), ("k",), ("j", "id")]  # a key need not be unique
+
+
 def declared(c: Choices) -> Stream:
     time = "timestamp_ntz" if c.chance(12) else "timestamp"
     ttl = c.pick([2, 5, 30]) if c.chance(8) else None
-    return Stream(time, c.pick([3000, 0, 1000, 10_000]), key=not c.chance(20), ttl=ttl)
+    return Stream(time, c.pick([3000, 0, 1000, 10_000]), key=c.pick(KEYS), ttl=ttl)
 
 
 def source(stream: Stream, arrival: bool = False) -> Shape:
@@ -54,10 +58,14 @@ def source(stream: Stream, arrival: bool = False) -> Shape:
     def ordered(rows: pa.Table) -> pa.Table:
         if stream.changelog:
             rows = live(rows)
+        elif stream.time is not None:
+            rows = rows.filter(pc.is_valid(rows["ts"]))  # rows without a time are dropped
         return in_order(rows, ["ts", "id"] if stream.time is not None and not arrival else [])
 
     time = "ts" if stream.time is not None else None
-    return Shape("SELECT * FROM t", stream.columns, ordered, time, unique=not stream.key, name="t")
+    return Shape(
+        "SELECT * FROM t", stream.columns, ordered, time, unique=stream.key != ("id",), key=stream.key, name="t"
+    )
 
 
 def live(changes: pa.Table) -> pa.Table:
@@ -167,7 +175,7 @@ def _immediately(c: Choices, table: Table) -> Made:
 
 
 def _arrival(c: Choices, table: Table) -> Made:
-    stream = Stream(None, key=c.chance(50))
+    stream = Stream(None, key=c.pick(KEYS))
     rows = replace(below(c, stream, None, arrival=True), partition=("k",))
     match c.below(3):
         case 0:

@@ -35,6 +35,7 @@ POOLS: Mapping[str, tuple[str, Sequence[Any]]] = {
     "arr": ("array<int>", [[1, 2], [], [None], [1], None]),
 }
 START = datetime(1969, 12, 31, 23, 59, 50, tzinfo=UTC)
+FAR = [datetime(year, 6, 1, tzinfo=UTC) for year in (1, 1582, 1900, 2300, 9999)]
 TABLE = {"k": "string", "size": "int", "label": "string"}  # what streams are joined with
 
 
@@ -44,7 +45,7 @@ class Stream:
 
     time: str | None = "timestamp"
     delay: int = 0  # milliseconds
-    key: bool = True
+    key: tuple[str, ...] = ("id",)
     changelog: bool = False
     sequence: bool = False
     preimages: str = "maybe"
@@ -73,7 +74,7 @@ class Stream:
         changes = {"changelog": True, "preimages": self.preimages} if self.changelog else {}
         changes |= {"sequence": "seq"} if self.sequence else {}
         ttl = {"state_ttl": f"{self.ttl} seconds"} if self.ttl is not None else {}
-        return {**timed, **delay, "key": ["id"] if self.key else [], **changes, **ttl}
+        return {**timed, **delay, "key": list(self.key), **changes, **ttl}
 
     def table(self, rows: Sequence[Row]) -> pa.Table:
         schema = pa.schema([(name, arrow_type(type_)) for name, type_ in self.types.items()])
@@ -84,11 +85,12 @@ def stream_rows(c: Choices, stream: Stream) -> list[Row]:
     """Rows in the order of their arrival, none of them late; no time twice, or where a key tells rows apart, ties."""
     count = c.pick([6, 12, 3, 20, 1, 30])
     step = c.pick([1000, 1000, 250, 7000])
-    ties = stream.key and c.chance(25)
+    start = c.pick([START, START, START, START, *FAR]) if c.chance(20) else START
+    ties = stream.key == ("id",) and c.chance(25)
     spread = max(1, count // 3) if ties else 3 * count
     places = [c.below(spread) for _ in range(count)] if ties else c.some(range(spread), count, count)
     times = [
-        START + timedelta(milliseconds=place * step, microseconds=c.pick([0, 0, 0, 1, 999]) if not ties else 0)
+        start + timedelta(milliseconds=place * step, microseconds=c.pick([0, 0, 0, 1, 999]) if not ties else 0)
         for place in places
     ]
     arrived = [time + timedelta(milliseconds=c.below(stream.delay + 1)) for time in times]
@@ -96,7 +98,10 @@ def stream_rows(c: Choices, stream: Stream) -> list[Row]:
         times = [time.replace(tzinfo=None) for time in times]
     order = sorted(range(count), key=lambda at: arrived[at])
     ids = c.some(range(count), count, count)
-    return [{"ts": times[at], "id": ids[at], **values(c)} for at in order]
+    rows = [{"ts": times[at], "id": ids[at], **values(c)} for at in order]
+    if stream.time is not None and c.chance(10):
+        rows.insert(c.below(count + 1), {"ts": None, "id": count, **values(c)})
+    return rows
 
 
 def values(c: Choices) -> Row:

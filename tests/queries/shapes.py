@@ -34,6 +34,7 @@ class Shape:
     shift: bool = False
     ordered: bool = True
     unique: bool = True
+    key: tuple[str, ...] = ()  # of the stream, which breaks ties
     bounds: tuple[str, ...] = ()
     name: str = ""  # what stands in FROM, if not the query itself
     ctes: tuple[str, ...] = ()
