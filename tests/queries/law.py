@@ -59,7 +59,7 @@ def check(case: Case, expected: pa.Table | None = None) -> list[Row]:
 def _check_stream(case: Case, cut: Cut, rows: pa.Table, schema: pa.Schema, result: list[Row], name: str) -> None:
     schema_ = Schema.of_arrow(rows.schema)
     options = case.stream.options(True)
-    run = Replayed(case.sql, schema_, options, case.tables, case.views, cut.shards, len(cut.sizes))
+    run = Replayed(case.sql, schema_, options, cut.shards, len(cut.sizes), case.tables, case.views)
     given = run.result.schema.simpleString()
     wanted = Schema.of_arrow(schema).simpleString()
     if given != wanted:

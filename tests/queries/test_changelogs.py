@@ -84,10 +84,10 @@ def test_what_changes_leave(sql, in_sequence):
             changes, table = history(random, in_sequence)
             options = {"key": ["id"], "changelog": True, "sequence": "seq" if in_sequence else None}
             rows = pa.Table.from_pylist(changes, TYPES)
-            wanted = added_up([batch(sql, pa.Table.from_pylist(table, TYPES), options, {}, {})])
-            whole = batch(sql, rows, options, {}, {})
+            wanted = added_up([batch(sql, pa.Table.from_pylist(table, TYPES), options)])
+            whole = batch(sql, rows, options)
             compare(f"batch {seed}", added_up([whole]), "table", wanted)
-            run = Replayed(sql, Schema.of_arrow(TYPES), options, {}, {}, random.randint(1, 3), seed)
+            run = Replayed(sql, Schema.of_arrow(TYPES), options, random.randint(1, 3), seed)
             for parts in cut(random, rows):
                 run.micro_batch(parts)
                 if random.random() < 0.3:
@@ -120,9 +120,9 @@ def test_partitions_that_expire(sql):
                 )
             table = pa.Table.from_pylist(rows, TIMED)
             options = {"time": "ts", "key": ["id"], "state_ttl": "10 seconds"}
-            wanted = added_up([batch(sql, table, options, {}, {})])
+            wanted = added_up([batch(sql, table, options)])
             timed = {**options, "watermark": "9 seconds"}
-            run = Replayed(sql, Schema.of_arrow(TIMED), timed, {}, {}, random.randint(1, 3), seed)
+            run = Replayed(sql, Schema.of_arrow(TIMED), timed, random.randint(1, 3), seed)
             for parts in cut(random, table):
                 run.micro_batch(parts)
             run.flush()

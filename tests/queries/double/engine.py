@@ -6,7 +6,7 @@ import random
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -27,6 +27,7 @@ from .types import Schema
 Tables = Mapping[str, pa.Table]  # under its name, what a query joins with
 Options = Mapping[str, Any]  # of Engine.stream
 Views = Mapping[str, str]  # their texts, by name
+NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def _engine(tables: Tables, views: Views, shards: int) -> Engine:
     return engine
 
 
-def batch(sql: str, rows: pa.Table, options: Options, tables: Tables, views: Views) -> pa.Table:
+def batch(sql: str, rows: pa.Table, options: Options, tables: Tables = NONE, views: Views = NONE) -> pa.Table:
     """The result of a query over all rows of the stream `t` at once."""
     engine = _engine(tables, views, 2)
     frame = Frame(engine.spark, Source("t", Schema.of_arrow(rows.schema), False, rows))  # type: ignore[arg-type]
@@ -68,7 +69,14 @@ class Replayed:
     """A query over micro-batches of a stream `t`; `outputs` has what came out of each, the last being the flush."""
 
     def __init__(
-        self, sql: str, schema: Schema, options: Options, tables: Tables, views: Views, shards: int, seed: int
+        self,
+        sql: str,
+        schema: Schema,
+        options: Options,
+        shards: int,
+        seed: int,
+        tables: Tables = NONE,
+        views: Views = NONE,
     ) -> None:
         self.sql, self.schema, self.options, self.tables, self.views = sql, schema, options, tables, views
         self.shards, self.pick = shards, random.Random(seed)
