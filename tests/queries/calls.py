@@ -130,12 +130,11 @@ class Stateful:
 STATEFUL = ("lag", "latest", "had_changed", "changed_col", "row_number", *(f"acc_{one}" for one in ACCUMULATED))
 
 
-def stateful(c: Choices, scope: Scope, keys: list[str], fixed: tuple[str, ...] | None = None) -> Stateful:
-    """A stateful call; `fixed` is the partitioning of all calls, if there is but one."""
+def stateful(c: Choices, scope: Scope, keys: list[str]) -> Stateful:
+    """A stateful call."""
     function = c.pick(STATEFUL)
     least = 1 if function == "row_number" else 0
     partition = tuple(c.some(keys, least, 2)) if least or c.chance(75) else ()
-    partition = partition if fixed is None else fixed
     type_ = c.pick([one for one in ANY if scope.of(one)])
     if function in ("acc_sum", "acc_avg"):
         type_ = c.pick([one for one in ("int", "double") if scope.of(one)] or ["int"])

@@ -168,15 +168,14 @@ def _window_of_over(c: Choices, table: Table) -> Made:
 
 def _immediately(c: Choices, table: Table) -> Made:
     stream = replace(declared(c), ttl=None)
-    rows = below(c, stream, None, arrival=True)
-    rows = replace(rows, time=None, partition=("k",))  # windows of rows alone, without bounds
+    rows = replace(below(c, stream, None, arrival=True), time=None)  # windows of rows alone, without bounds
     shape = with_stateful(c, rows, inner=False) if c.chance(50) else with_window(c, rows)
     return stream, shape, " EMIT IMMEDIATELY"
 
 
 def _arrival(c: Choices, table: Table) -> Made:
     stream = Stream(None, key=c.pick(KEYS))
-    rows = replace(below(c, stream, None, arrival=True), partition=("k",))
+    rows = below(c, stream, None, arrival=True)
     match c.below(3):
         case 0:
             return stream, with_stateful(c, rows, inner=False), ""

@@ -40,7 +40,6 @@ class Shape:
     ctes: tuple[str, ...] = ()
     depth: int = 0
     views: Mapping[str, str] = field(default_factory=dict)
-    partition: tuple[str, ...] | None = None  # by which everything is partitioned, where only that keeps the order
     guessed: bool = False  # the oracle leaves a column open, which nobody above may read
 
     @property
@@ -133,9 +132,7 @@ def with_table(c: Choices, below: Shape, table: pa.Table) -> Shape:
 
 def with_stateful(c: Choices, below: Shape, inner: bool) -> Shape:
     """Rows with stateful calls; WHERE may have one too. `inner` keeps what another query needs."""
-    calls = {
-        f"s{below.depth}_{i}": stateful(c, below.scope, below.keys, below.partition) for i in range(1 + c.below(3))
-    }
+    calls = {f"s{below.depth}_{i}": stateful(c, below.scope, below.keys) for i in range(1 + c.below(3))}
     kept = ["ts", "id"] if inner else []
     kept += [name for name in c.some(list(below.columns), 1, 4) if name not in kept]
     test = filtered(c, below)
@@ -164,7 +161,7 @@ TIMED = ("tumblingwindow", "hoppingwindow", "sessionwindow")
 def with_window(c: Choices, below: Shape, timed: bool = False, inner: bool = False) -> Shape:
     """A window with aggregates, or its rows as they are; `timed` if it must be one of time."""
     count = 1 + c.below(2) if below.ordered and c.chance(15) else 0
-    nested = {f"nested{i}": stateful(c, below.scope, below.keys, below.partition) for i in range(count)}
+    nested = {f"nested{i}": stateful(c, below.scope, below.keys) for i in range(count)}
     below = _with_columns(below, nested)
     own = () if timed or not below.ordered else ("countwindow", "slidingwindow", "statewindow")
     name = c.pick((*TIMED, *own) if below.time is not None else ("countwindow", "statewindow"))
@@ -172,7 +169,7 @@ def with_window(c: Choices, below: Shape, timed: bool = False, inner: bool = Fal
     test = filtered(c, below)
     keys = {f"key{below.depth}_{i}": sql for i, sql in enumerate(c.some(below.keys, 0, 2))}
     if name not in TIMED:
-        partition = c.some(below.keys, 0, 2) if below.partition is None else below.partition
+        partition = c.some(below.keys, 0, 2)
         when = condition(c, below.scope, 1) if name == "slidingwindow" and c.chance(35) else None
         call = replace(call, partition=tuple(partition), when=when)
     bounds = {"ws": "window_start()", "we": "window_end()"}
