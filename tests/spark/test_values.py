@@ -27,6 +27,8 @@ WINDOW = "GROUP BY tumblingwindow('ss', 10), k"
 @pytest.mark.parametrize(
     ("sql", "says", "place"),
     [
+        (f"SELECT k, count(*) AS n, sum(v) AS s FROM t {WINDOW}", "sum(v) is beyond BIGINT: 9223372036854775808", None),
+        ("SELECT k, acc_sum(v) OVER (PARTITION BY k) AS s FROM t", "acc_sum(v) is beyond BIGINT", None),
         (f"SELECT k, cast(max(s) as  int) AS m FROM t {WINDOW}", "[CAST_INVALID_INPUT]", "cast(max(s) as  int)"),
         (f"SELECT k, sum(1/(v - 1)) AS m FROM t {WINDOW}", "[DIVIDE_BY_ZERO]", "1/(v - 1)"),
     ],
@@ -49,6 +51,22 @@ def test_a_script_names_a_failing_value(
     assert caught.value.message.endswith("(INSERT INTO out)")
     assert "SQLSTATE" not in caught.value.message
     assert (caught.value.span.text if caught.value.span is not None else None) == place
+    if place is None:
+        assert "k = a" in caught.value.message
+
+
+def test_without_ansi_an_overflow_is_null_as_in_spark(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    rows = spark.createDataFrame([("a", BIG), ("a", 1), ("b", 2)], "k string, v bigint")
+    engine.stream("t", rows)
+    totals = "SELECT k, sum(v) AS s FROM t GROUP BY countwindow(3), k"
+    with pytest.raises(PySparkException, match=r"value-failed: sum\(v\) is beyond BIGINT.*k = a"):
+        engine.sql(totals).collect()
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        assert sorted(map(tuple, engine.sql(totals).collect())) == [("a", None), ("b", 2)]
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
 
 
 def test_a_kernel_names_a_failing_value(spark: SparkSession) -> None:

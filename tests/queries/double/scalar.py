@@ -88,6 +88,7 @@ def _call(name: str, *args: exp.Expression) -> exp.Expression:
 
 CALLS = {
     "spark_partition_id": lambda args: exp.Literal.number(0),
+    "raise_error": lambda args: _call("error", *args),
     "timestamp_micros": lambda args: _call("make_timestamptz", *args),
     "pmod": lambda args: exp.Mod(this=exp.Paren(this=args[0]), expression=exp.Paren(this=args[1])),
     "hash": lambda args: exp.Cast(
