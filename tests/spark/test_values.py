@@ -55,7 +55,7 @@ def test_a_script_names_a_failing_value(
         assert "k = a" in caught.value.message
 
 
-def test_without_ansi_an_overflow_is_null_as_in_spark(spark: SparkSession) -> None:
+def test_without_ansi_an_overflow_is_what_it_is_in_spark(spark: SparkSession) -> None:
     engine = Engine(spark)
     rows = spark.createDataFrame([("a", BIG), ("a", 1), ("b", 2)], "k string, v bigint")
     engine.stream("t", rows)
@@ -64,7 +64,8 @@ def test_without_ansi_an_overflow_is_null_as_in_spark(spark: SparkSession) -> No
         engine.sql(totals).collect()
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        assert sorted(map(tuple, engine.sql(totals).collect())) == [("a", None), ("b", 2)]
+        theirs = rows.groupBy("k").agg({"v": "sum"}).collect()
+        assert sorted(map(tuple, engine.sql(totals).collect())) == sorted(map(tuple, theirs))
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")
 

@@ -9,12 +9,12 @@ Spark sees texts that Panes has put together. What it complains of is found agai
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException
+from pyspark.logger import PySparkLogger
 
 from panes.errors import PanesError
 from panes.source import Source, Span
@@ -103,7 +103,7 @@ def _find(part: Sequence[str], tokens: Sequence[Token]) -> Span | None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """PySpark logs every error of its own with all of its stack; here each is raised again, in other words."""
-    logger = logging.getLogger("SQLQueryContextLogger")
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     before = logger.disabled
     logger.disabled = True
     try:
