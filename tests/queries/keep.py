@@ -30,6 +30,7 @@ def to_json(case: Case, wrong: str, expected: pa.Table | None = None) -> str:
         "cuts": [{"sizes": one.sizes, "restarts": sorted(one.restarts), "shards": one.shards} for one in case.cuts],
         "tables": {name: [_encoded(row, TABLE) for row in table.to_pylist()] for name, table in case.tables.items()},
         "views": dict(case.views),
+        "lags": case.lags,
         **known,
     }
     return json.dumps(found, indent=1, ensure_ascii=False)
@@ -66,7 +67,7 @@ def from_json(text: str) -> Case:
     schema = pa.schema([(name, arrow_type(type_)) for name, type_ in TABLE.items()])
     decoded = {name: [_decoded(row, TABLE) for row in rows_] for name, rows_ in found.get("tables", {}).items()}
     tables = {name: pa.Table.from_pylist(rows_, schema) for name, rows_ in decoded.items()}
-    return Case(found["sql"], stream, rows, cuts, tables, found.get("views", {}))
+    return Case(found["sql"], stream, rows, cuts, tables, found.get("views", {}), found.get("lags", False))
 
 
 def _encoded(row: Row, types: dict[str, str]) -> dict[str, Any]:

@@ -38,6 +38,7 @@ class Case:
     cuts: Sequence[Cut]
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
+    lags: bool = False  # a changelog is not that of all rows before the flush: some wait for the watermark
 
     def batch(self, rows: Sequence[Row]) -> pa.Table:
         """The result over rows at once, by the double."""
@@ -76,7 +77,7 @@ def _check_stream(case: Case, cut: Cut, rows: pa.Table, schema: pa.Schema, resul
             late = run.counter("late_rows")
             run.start()
             _none_late(late)
-        if changes and (number + len(cut.sizes)) % 3 == 0:
+        if changes and not case.lags and (number + len(cut.sizes)) % 3 == 0:
             so_far = case.batch(case.rows[:place])
             compare(f"{name} after {place} rows", added_up(run.outputs), "batch", _table(so_far))
     run.flush()

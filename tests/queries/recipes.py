@@ -40,7 +40,7 @@ def generated(c: Choices, data: Choices) -> Generated:
     sql = shape.sql + emit
     tables = {"lookup": table} if table is not None else {}
     oracle = shape.oracle if stream.ttl is None else None
-    return Generated(Case(sql, stream, rows, cuts, tables, shape.views), oracle)
+    return Generated(Case(sql, stream, rows, cuts, tables, shape.views, shape.lags), oracle)
 
 
 KEYS: list[tuple[str, ...]] = [("id",), ("id",), ("id",), (), ("k",), ("j", "id")]  # a key need not be unique

@@ -40,6 +40,7 @@ class Shape:
     ctes: tuple[str, ...] = ()
     depth: int = 0
     views: Mapping[str, str] = field(default_factory=dict)
+    lags: bool = False  # rows wait for the watermark before they are in a changelog
     guessed: bool = False  # the oracle leaves a column open, which nobody above may read
 
     @property
@@ -208,6 +209,7 @@ def with_window(c: Choices, below: Shape, timed: bool = False, inner: bool = Fal
         ctes=below.ctes,
         views=below.views,
         depth=below.depth + 1,
+        lags=bool(nested),
         guessed=None in texts.values(),
     )
 
