@@ -2,12 +2,20 @@
 
 So `make test` is the same everywhere, and `make slow` searches; both print how to repeat a failure. `--update` rewrites
 golden pages.
+
+`make test` runs in two processes: one has all tests that need Spark, with one session, and the other has the rest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 settings.register_profile("same", print_blob=True, deadline=None, derandomize=True)
 settings.register_profile("search", print_blob=True, deadline=None)
@@ -21,3 +29,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the golden blocks of documentation pages")
     parser.addoption("--seed", type=int, help="the first seed of the random queries; another one in every slow run")
     parser.addoption("--queries", type=int, default=5000, help="how many random queries a slow run tries")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark session for all tests that need one."""
+    from panes.spark.session import embedded
+
+    session = embedded(2)
+    yield session
+    session.stop()

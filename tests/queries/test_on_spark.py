@@ -5,7 +5,6 @@ What the double says of a query is so held against Spark, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from panes import Engine
 from panes.catalog import View
-from panes.spark.session import embedded
 from panes.testing import Stream, replay
 
 from .choices import Choices
@@ -27,13 +25,6 @@ from .rows import Cut, Row
 
 pytestmark = pytest.mark.spark
 MOST_ROWS, MOST_BATCHES = 12, 2  # a micro-batch takes a second
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = embedded(2)
-    yield session
-    session.stop()
 
 
 @pytest.mark.parametrize("number", range(20))

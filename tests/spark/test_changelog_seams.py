@@ -14,6 +14,8 @@ from panes.testing import Replay, Stream, replay
 from .compare import check_rows
 from .input_files import write_file
 
+pytestmark = pytest.mark.spark
+
 INSERT, DELETE, BEFORE, AFTER = "insert", "delete", "update_preimage", "update_postimage"
 SCHEMA = "id int, p string, x int"
 RANKED = "SELECT id, p, x, rank() OVER (PARTITION BY p ORDER BY x) AS r FROM t"
