@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from panes.errors import PanesError, suggestion
-from panes.source import Source
+from panes.source import Source, Span
 
 CHANGE_TYPE = "_change_type"
 
@@ -114,9 +114,9 @@ class Catalog:
     def relations(self) -> list[str]:
         return [*self.streams.names(), *self.views.names()]
 
-    def view_sources(self) -> list[Source]:
+    def view_texts(self) -> list[Span]:
         """The texts of all views."""
-        return [Source(view.sql, f"view {view.name}") for view in self.views]
+        return [Span(Source(view.sql, f"view {view.name}"), 0, len(view.sql)) for view in self.views]
 
     def column_names(self) -> Iterable[str]:
         return (name for stream in self.streams for name in stream.column_names)

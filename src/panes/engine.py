@@ -13,7 +13,6 @@ from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.stateful import StatefulFunction
 from panes.script import Step, steps
-from panes.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,7 +96,7 @@ class Engine:
     def sql(self, query: str) -> DataFrame:
         """The result of a query as a DataFrame."""
         from panes.spark.build import Builder
-        from panes.spark.refusals import underlined_in
+        from panes.spark.refusals import underlined_in, whole
         from panes.spark.sources import declared, streams_of
 
         compiled = self.compile(query)
@@ -105,7 +104,7 @@ class Engine:
         frames = self._registered()
         frames |= declared(streams_of(compiled.physical, self.catalog), frames, self.spark)
         builder = Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats)
-        with underlined_in([Source(query), *self.catalog.view_sources()]):
+        with underlined_in([whole(query), *self.catalog.view_texts()]):
             return builder.build(compiled.physical)
 
     def explain(self, query: str, format: str = "text") -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from panes.compile import Compiled
 from panes.errors import CODES, PanesError
 from panes.physical import plan as physical
-from panes.source import Span
+from panes.spark.refusals import place
 
 RAISED = re.compile(r"\bPanesError: (?P<code>[a-z-]+): (?P<message>.*)(?:\nhint: (?P<hint>.*))?")
 # SQLSTATE 22 is for data; behind it Spark quotes the expression that failed, and underlines the part of it.
@@ -29,7 +29,8 @@ def failure(text: str, compiled: Compiled) -> PanesError | None:
     if data is None:
         return None
     expression = failing_expression(data["context"], calls(compiled.physical))
-    span = place(expression, compiled.statement.span) if expression is not None else None
+    within = compiled.statement.span
+    span = place(expression, [within]) if expression is not None and within is not None else None
     named = f" In {expression}" if expression is not None and span is None else ""
     return PanesError("value-failed", f"{data['message']}{named}{where}", span)
 
@@ -63,18 +64,6 @@ def calls(plan: physical.Plan) -> dict[str, str]:
     for child in physical.children(plan):
         found |= calls(child)
     return found
-
-
-WORD = re.compile(r"\w+|[^\w\s]")
-
-
-def place(expression: str, within: Span | None) -> Span | None:
-    """Where an expression stands in a statement, whatever its blanks and its case."""
-    if within is None:
-        return None
-    pattern = r"\s*".join(re.escape(word) for word in WORD.findall(expression))
-    found = re.compile(pattern, re.IGNORECASE).search(within.source.text, within.start, within.end)
-    return Span(within.source, found.start(), found.end()) if found is not None else None
 
 
 CONDITION = re.compile(f"{BEGIN}.*")

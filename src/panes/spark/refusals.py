@@ -36,21 +36,21 @@ UNDERLINED = re.compile(r"^== SQL.*==\n(?P<line>.*)\n(?P<blanks> *)(?P<carets>\^
 
 
 @contextmanager
-def underlined_in(sources: Sequence[Source]) -> Iterator[None]:
-    """Run what asks Spark to analyse expressions; `sources` are the user's texts that they come from."""
+def underlined_in(texts: Sequence[Span]) -> Iterator[None]:
+    """Run what asks Spark to analyse expressions; `texts` are the user's that they come from."""
     with _quiet():
         try:
             yield
         except AnalysisException as error:
-            raise panes_error(error, sources) from None
+            raise panes_error(error, texts) from None
 
 
-def panes_error(error: AnalysisException, sources: Sequence[Source]) -> PanesError:
+def panes_error(error: AnalysisException, texts: Sequence[Span]) -> PanesError:
     text = str(error)
     found = MESSAGE.search(text)
     message = found["text"] if found is not None else text.strip().partition("\n")[0]
     code = CODES.get(found["condition"], "parse-error") if found is not None else "parse-error"
-    return PanesError(code, f"Spark says: {message}", place(_fragment(error, text), sources))
+    return PanesError(code, f"Spark says: {message}", nearest_place(_fragment(error, text), texts))
 
 
 def _fragment(error: AnalysisException, text: str) -> str:
@@ -64,40 +64,53 @@ def _fragment(error: AnalysisException, text: str) -> str:
     return underlined["line"][start : start + len(underlined["carets"])]
 
 
-def place(fragment: str, sources: Sequence[Source]) -> Span | None:
-    """Where a fragment stands in one of the texts, whatever white space and case; else the most of it that does.
+def place(fragment: str, texts: Sequence[Span]) -> Span | None:
+    """Where a fragment stands in one of the texts, whatever white space and case.
 
-    >>> span = place("upper(K)", [Source("SELECT Upper( k ) FROM t")])
+    >>> span = place("upper(K)", [whole("SELECT Upper( k ) FROM t")])
     >>> span.text if span else None
     'Upper( k )'
     """
-    wanted = _folded(_tokens(Source(fragment)))
-    texts = [_tokens(source) for source in sources]
+    return _find(_folded(_tokens(whole(fragment))), [_tokens(text) for text in texts])
+
+
+def nearest_place(fragment: str, texts: Sequence[Span]) -> Span | None:
+    """Where a fragment stands, or else the most of it that does: Panes may have put something around it."""
+    wanted = _folded(_tokens(whole(fragment)))
+    tokens = [_tokens(text) for text in texts]
     for length in range(len(wanted), 0, -1):
         for start in range(len(wanted) - length + 1):
             part = wanted[start : start + length]
-            span = next((span for tokens in texts if (span := _find(part, tokens)) is not None), None)
-            if span is not None and (length > 1 or part[0][:1].isalnum()):
+            span = _find(part, tokens) if length > 1 or part[0][:1].isalnum() else None
+            if span is not None:
                 return span
     return None
 
 
-def _tokens(source: Source) -> tuple[Token, ...]:
+def whole(text: str, name: str = "") -> Span:
+    """All of a text."""
+    return Span(Source(text, name), 0, len(text))
+
+
+def _tokens(text: Span) -> list[Token]:
     try:
-        return tokenize(source)
+        tokens = tokenize(text.source)
     except PanesError:  # Spark's fragments may be cut anywhere
-        return ()
+        return []
+    return [token for token in tokens if token.span.start >= text.start and token.span.end <= text.end]
 
 
 def _folded(tokens: Sequence[Token]) -> list[str]:
     return [key_of([token]) for token in tokens]
 
 
-def _find(part: Sequence[str], tokens: Sequence[Token]) -> Span | None:
-    folded = _folded(tokens)
-    width = len(part)
-    at = next((at for at in range(len(folded) - width + 1) if folded[at : at + width] == part), None)
-    return None if at is None else span_of(tokens[at : at + width])
+def _find(part: Sequence[str], texts: Sequence[Sequence[Token]]) -> Span | None:
+    for tokens in texts if part else ():
+        folded = _folded(tokens)
+        for at in range(len(folded) - len(part) + 1):
+            if folded[at : at + len(part)] == part:
+                return span_of(tokens[at : at + len(part)])
+    return None
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
 from panes.errors import PanesError
 from panes.functions import Functions
-from panes.source import Source
+from panes.source import Span
 from panes.spark.build import Builder
 from panes.spark.failures import failure, refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
@@ -51,7 +51,7 @@ class Insert:
     compiled: Compiled
     sink: Sink
     streams: tuple[Stream, ...]
-    views: tuple[Source, ...]
+    views: tuple[Span, ...]
     folder: Path
 
     @property
@@ -67,7 +67,7 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Seque
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
     folder = checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}"
     streams = streams_of(compiled.physical, catalog)
-    return Insert(compiled, sink, streams, tuple(catalog.view_sources()), folder)
+    return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     span = one.compiled.statement.span
     with (
         refused_by_spark("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"),
-        underlined_in([] if span is None else [span.source, *one.views]),
+        underlined_in([*([span] if span is not None else []), *one.views]),
     ):
         df = _builder(one, how, frames, shards).build(one.compiled.physical)
         writer = write(df, one.sink).option("checkpointLocation", str(one.folder / "spark"))

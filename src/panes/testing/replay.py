@@ -18,11 +18,10 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StructT
 from panes.catalog import heartbeats
 from panes.engine import Engine
 from panes.kernels.changes import BEFORE, CHANGE, DELETE
-from panes.source import Source
 from panes.spark.chain import reads_through_spark
 from panes.spark.pack import CONTROL, NOW
 from panes.spark.progress import counters_of
-from panes.spark.refusals import underlined_in
+from panes.spark.refusals import underlined_in, whole
 
 Row = dict[str, Any]
 
@@ -165,7 +164,7 @@ class _Run:
         plan = engine.compile(self.sql).physical
         if self.clock and reads_through_spark(plan):
             raise ValueError("clock= does not reach through a part of the query that Spark runs")
-        with underlined_in([Source(self.sql)]):
+        with underlined_in([whole(self.sql)]):
             result = builder.build(plan)
         writer = result.writeStream.foreachBatch(self._collect).outputMode("append")
         return writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
