@@ -1,11 +1,13 @@
-"""Queries on a cluster of two executors."""
+"""One query of each operator on a cluster of two executors, with speculation, through kills of executors and driver."""
 
 from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.plain_windows import Out, ScriptFolder, expected, made
+from spark.plain_windows import QUERIES, Out, ScriptFolder, expected, made
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -33,8 +35,76 @@ class Job(ScriptFolder):
                 command, env=environment, cwd=self.folder, stdout=log, stderr=log, start_new_session=True
             )
 
+    def wait_for_progress(self, process: subprocess.Popen[bytes], begun: int) -> None:
+        """Until a micro-batch has begun after so many."""
+        deadline = time.monotonic() + PATIENCE
+        while self.begun() <= begun:
+            assert process.poll() is None and time.monotonic() < deadline, self.log()
+            time.sleep(0.05)
+
     def log(self) -> str:
         return (self.folder / "log").read_text(encoding="utf-8", errors="replace")[-10_000:]
+
+
+def executors(process: subprocess.Popen[bytes]) -> list[int]:
+    """The executors of a job's cluster."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and b"CoarseGrainedExecutorBackend" in (entry / "cmdline").read_bytes():
+                found += [int(entry.name)] if os.getpgid(int(entry.name)) == process.pid else []
+        except OSError:  # it has ended
+            continue
+    return sorted(found)
+
+
+def kill_executor(process: subprocess.Popen[bytes], choose: random.Random) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not (found := executors(process)):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+    os.kill(choose.choice(found), signal.SIGKILL)
+
+
+def kill_driver(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_executors_and_driver_are_killed(spark: SparkSession, tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}")
+    choose = random.Random(seed)
+    files = made(choose, 14)
+    job = Job(tmp_path, tuple(QUERIES))
+    job.write(files[:2])
+    began, inside, killed = time.monotonic(), 0, Counter[str]()
+    process = job.start("run")
+    try:
+        job.wait_for_progress(process, 0)
+        for number in range(2, len(files)):
+            begun = job.begun()
+            job.feed(number, files[number])
+            job.wait_for_progress(process, begun)
+            time.sleep(choose.uniform(0, 6))
+            inside += job.under_way() > 0
+            if number in (6, 10):
+                kill_driver(process)
+                process = job.start("run")
+                killed["driver"] += 1
+            else:
+                kill_executor(process, choose)
+                killed["executors"] += 1
+        kill_driver(process)
+        process = job.start("flush")
+        assert process.wait(4 * PATIENCE) == 0, job.log()
+    finally:
+        if process.poll() is None:
+            kill_driver(process)
+    print(f"killed {dict(killed)}, {inside} inside a micro-batch, {time.monotonic() - began:.0f} s")
+    windows = expected(list(chain(*files)))
+    for name in job.kinds:
+        assert job.held(spark, name) == windows[name], name
 
 
 def test_a_sink_that_fails_after_the_state_was_committed(spark: SparkSession, tmp_path: Path) -> None:
