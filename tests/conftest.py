@@ -2,8 +2,6 @@
 
 So `make test` is the same everywhere, and `make slow` searches; both print how to repeat a failure. `--update` rewrites
 golden pages.
-
-`make test` runs in two processes: one has all tests that need Spark, with one session, and the other has the rest.
 """
 
 from __future__ import annotations
@@ -29,12 +27,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the golden blocks of documentation pages")
     parser.addoption("--seed", type=int, help="the first seed of the random queries; another one in every slow run")
     parser.addoption("--queries", type=int, default=5000, help="how many random queries a slow run tries")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
