@@ -20,12 +20,9 @@ from pyspark.sql.types import (
 )
 
 from panes.errors import PanesError
+from panes.sql.template import quoted as quoted
 
 NOT_HELD = (VariantType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def type_of(sql: str, below: DataFrame) -> str:
