@@ -12,10 +12,10 @@ import pyarrow as pa
 from rich.console import Console
 
 from benchmarks.figures import Figures
-from panes.kernels.accumulators import accumulator
-from panes.kernels.grouped import Fold, Grouping
+from panes.kernels.aggregates.accumulators import accumulator
+from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.kernel import Clock, State, run_step
-from panes.kernels.slices import SLICE, SliceWindows
+from panes.kernels.windows.slices import SLICE, SliceWindows
 from panes.spark.blob import to_bytes
 
 SECOND = 1_000_000

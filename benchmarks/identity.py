@@ -9,12 +9,16 @@ from pyspark.sql import DataFrame
 
 from benchmarks.streams import Bench, Shape
 from panes.kernels.kernel import Clock, State, Step
+from panes.physical.identity import Identity as StateIdentity
 from panes.spark.operator import Operator, run
 
 
 @dataclass(frozen=True)
 class Identity:
     """Rows come out as they came in."""
+
+    def depends_on(self) -> dict[str, str]:
+        return {}
 
     def pack(self, rows: pa.Table) -> pa.Table:
         return rows
@@ -33,4 +37,5 @@ def identity(on: Bench, shape: Shape) -> DataFrame:
         "ts AS panes_watermark",
     )
     outputs = (("panes_c0", "bigint"), ("panes_c1", "double"), ("panes_time", "timestamp"))
-    return run(Operator(Identity(), 2, outputs, "identity", "panes"), projected, on.spark)
+    whose = StateIdentity({"kernel": "identity"}, {})
+    return run(Operator(Identity(), 2, outputs, {}, "panes"), projected, on.spark, whose, last_watermark=None)

@@ -19,7 +19,7 @@ from benchmarks.by_hand import Case
 from benchmarks.figures import Figures
 from benchmarks.stateful import SHAPE
 from benchmarks.streams import Bench, bench
-from panes.kernels.over_changes import OverChanges
+from panes.kernels.over.incremental import OverChanges
 from panes.spark.progress import counters_of
 
 HAND, SHARE, LARGER = 10, 0.5, 2
@@ -121,7 +121,7 @@ def cost(on: Bench, sql: str, change: Any, size: int, name: str) -> Cost:
     engine.stream("t", rows, key=["id"], changelog=True, preimages="always")
     found = [one for one in on.progress(engine.sql(sql)) if one.numInputRows > 0][1 + SETTLING :]
     counted = [counters_of(one) for one in found]
-    counters = ("blocks_read", "bytes_read", "bytes_at_hand")
+    counters = ("blocks_read", "bytes_read", "bytes_cached")
     read = [int(median(one[counter] for one in counted)) for counter in counters]
     return Cost(median(one.durationMs["triggerExecution"] for one in found), *read, counted[-1]["state_bytes"])
 

@@ -6,6 +6,7 @@ golden pages.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# A Java that lives for minutes at most is faster with its quick compiler alone.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 settings.register_profile("same", print_blob=True, deadline=None, derandomize=True)
 settings.register_profile("search", print_blob=True, deadline=None)
 

@@ -45,3 +45,19 @@ def test_unknown_names_are_unknown():
 
     with pytest.raises(AttributeError):
         _ = panes.nonsense
+
+
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("panes.spark.processor", ("pyarrow", "numpy", "duckdb", "sqlglot")),
+        ("panes.spark.shard", ("sqlglot",)),
+        ("panes.spark.pack", ("sqlglot",)),
+        ("panes.spark.unpack", ("sqlglot",)),
+    ],
+)
+def test_what_starts_in_a_worker_is_light(module, heavy):
+    """The helper that starts a query needs no kernels, and workers need no compiler: each would cost at every start."""
+    code = f"import sys, {module}; print(*(name for name in {heavy!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr

@@ -84,4 +84,4 @@ def suggestion(name: str, known: Iterable[str]) -> str | None:
     if not names:
         return None
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    return f"There is {shown}."
+    return f"Use one of: {shown}."

@@ -104,7 +104,7 @@ def test_python_that_fails_fails(page: Path) -> None:
 def test_console_runs_panes_on_the_files_of_the_page(page: Path) -> None:
     page.write_text("```sql file=one.sql\nSELECT 1 AS x\n```\n```console\n$ panes check one.sql\nold\n```\n")
     outcome_of(page, update=True)
-    assert "$ panes check one.sql\none.sql: fine, 1 query\n```" in page.read_text()
+    assert "$ panes check one.sql\none.sql: OK (1 query)\n```" in page.read_text()
 
 
 def test_console_runs_nothing_else(page: Path) -> None:

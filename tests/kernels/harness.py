@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from panes.kernels.accumulators import accumulator
-from panes.kernels.grouped import Fold
+from panes.kernels.aggregates.accumulators import accumulator
+from panes.kernels.aggregates.grouping import Fold
 from panes.kernels.kernel import Clock, Kernel, State, Step, run_step
 from panes.spark.blob import from_bytes, gathered, to_bytes
 
@@ -115,6 +115,14 @@ def run(kernel: Kernel, ticks: Sequence[Tick], restarts: Iterable[int] = (), laz
         late += step.counters["late_rows"]
         state, wake = restarted(step.state) if number in again else step.state, step.wake
     return Outcome(steps, late, state)
+
+
+def check_lazy(kernel: Kernel, batches: Sequence[Batch], delay: int, quiet: int) -> None:
+    """Steps that the kernel did not ask for change nothing, also when no data comes for `quiet` micro-batches."""
+    ticks = script([one for batch in batches for one in (batch, *[[]] * quiet)], delay, [True] * 30)
+    always, asked = run(kernel, ticks), run(kernel, ticks, lazy=True)
+    assert asked.steps == always.steps
+    assert asked.late == always.late
 
 
 def step_twice(kernel: Kernel, state: State, batch: pa.Table | None, clock: Clock) -> Step:

@@ -18,22 +18,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from panes.kernels.accumulators import Accumulator, accumulator
-from panes.kernels.changes import AFTER, DELETE, INSERT
-from panes.kernels.count import CountWindows
-from panes.kernels.grouped import Fold, Grouping
+from panes.kernels.aggregates.accumulators import Accumulator, accumulator
+from panes.kernels.aggregates.grouping import Fold, Grouping
+from panes.kernels.changelog.changes import AFTER, DELETE, INSERT
+from panes.kernels.changelog.normalize import Normalize
 from panes.kernels.kernel import Clock, Kernel, State, run_step
-from panes.kernels.normalize import Normalize
-from panes.kernels.over_changes import OverChanges
-from panes.kernels.over_close import OverOnClose
-from panes.kernels.over_complete import OverOnComplete
-from panes.kernels.over_values import Bound, Edge, Frame, OrderKey, OverCall
-from panes.kernels.release import Release
-from panes.kernels.session import NUMBER, SessionWindows
-from panes.kernels.slices import SLICE, SliceWindows
-from panes.kernels.sliding import SlidingWindows
-from panes.kernels.state_machine import StateWindows
-from panes.kernels.stateful import StatefulCall, StatefulFunctions
+from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall
+from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.on_close import OverOnClose
+from panes.kernels.over.on_complete import OverOnComplete
+from panes.kernels.state.release import Release
+from panes.kernels.stateful.functions import StatefulCall, StatefulFunctions
+from panes.kernels.windows.count import CountWindows
+from panes.kernels.windows.session import NUMBER, SessionWindows
+from panes.kernels.windows.slices import SLICE, SliceWindows
+from panes.kernels.windows.sliding import SlidingWindows
+from panes.kernels.windows.state_machine import StateWindows
 from panes.spark.blob import gathered, to_bytes
 
 from .harness import restarted

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
-from panes.kernels.count import CountWindows
-from panes.kernels.grouped import Grouping
+from panes.kernels.aggregates.grouping import Grouping
 from panes.kernels.kernel import Clock, Kernel, State, Step
-from panes.kernels.over_close import OverOnClose
-from panes.kernels.over_values import Bound, Edge, Frame, OrderKey
-from panes.kernels.release import Release
-from panes.kernels.session import NUMBER, SessionWindows
-from panes.kernels.slices import SLICE, SliceWindows
-from panes.kernels.sliding import SlidingWindows
-from panes.kernels.state_machine import StateWindows
+from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey
+from panes.kernels.over.on_close import OverOnClose
+from panes.kernels.state.release import Release
+from panes.kernels.windows.count import CountWindows
+from panes.kernels.windows.session import NUMBER, SessionWindows
+from panes.kernels.windows.slices import SLICE, SliceWindows
+from panes.kernels.windows.sliding import SlidingWindows
+from panes.kernels.windows.state_machine import StateWindows
 from panes.sql.duration import LONGEST
 
 from .harness import FOLDS, HAS_TIE, MS, ORDER, TIME, Row, cut, run, script
-from .test_over_close import Move, Prepared
-from .test_over_values import aggregate
+from .over.test_evaluate import aggregate
+from .over.test_on_close import Move, Prepared
 
 FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_000
 ROWS = [Row(time, value=number) for number, time in enumerate((FIRST, FIRST + MS, 0, LAST - MS, LAST))]

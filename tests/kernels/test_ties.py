@@ -10,14 +10,14 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.kernels.accumulators import accumulator
-from panes.kernels.changes import AFTER, CHANGE, INSERT
+from panes.kernels.aggregates.accumulators import accumulator
+from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
 from panes.kernels.kernel import Clock, Kernel, State
-from panes.kernels.over_changes import OverChanges
-from panes.kernels.over_close import OverOnClose
-from panes.kernels.over_complete import OverOnComplete
-from panes.kernels.over_values import Bound, Edge, Frame, OrderKey, OverCall
-from panes.kernels.release import Release
+from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall
+from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.on_close import OverOnClose
+from panes.kernels.over.on_complete import OverOnComplete
+from panes.kernels.state.release import Release
 
 from .harness import (
     BATCH,

@@ -1,4 +1,4 @@
-"""Cases as JSON files: what a failing query was, so that it is run for ever."""
+"""Cases as JSON files: what a failing query was, so that it is run forever."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from .calls import ORDER
 from .double.engine import Replayed, batch
 from .double.types import Schema
 from .oracle import UNKNOWN
+from .reworded import reworded
 from .rows import Cut, Row, Stream
 
 CHANGE = "_change_type"
@@ -75,6 +76,7 @@ def _check_stream(case: Case, cut: Cut, rows: pa.Table, schema: pa.Schema, resul
         run.micro_batch(parts)
         if number in cut.restarts:
             late = run.counter("late_rows")
+            run.sql = reworded(case.sql, run.result.columns, case.views.values())
             run.start()
             _none_late(late)
         if changes and not case.lags and (number + len(cut.sizes)) % 3 == 0:

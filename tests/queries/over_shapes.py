@@ -129,7 +129,7 @@ def _order(c: Choices, below: Shape, free: bool) -> tuple[tuple[str, ...], bool]
 
 
 def _frame(c: Choices, below: Shape, order: tuple[str, ...], total: bool, free: bool) -> str:
-    """A frame that the order allows; where state is bounded, it does not look ahead for ever."""
+    """A frame that the order allows; where state is bounded, it does not look ahead forever."""
     if c.chance(25) or not order:
         return ""
     type_ = below.columns.get(order[0].split()[0], "")

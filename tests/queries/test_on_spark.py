@@ -38,7 +38,9 @@ def test_many_queries_on_spark(spark: SparkSession, request: pytest.FixtureReque
     first = request.config.getoption("--seed")
     first = random_seed() if first is None else first
     wrong: dict[int, str] = {}
-    for seed in range(first, first + 300):
+    for number, seed in enumerate(range(first, first + 300)):
+        if number % 20 == 0:
+            print(f"\n{number} of 300, from seed {first}")
         try:
             check_on_spark(spark, small(seed))
         except Exception as error:

@@ -56,6 +56,7 @@ def judge(outcomes: list[Outcome]) -> None:
     if wrong:
         BUILD.mkdir(parents=True, exist_ok=True)
         texts = [f"seed {one.seed}: {(one.wrong or '').strip().splitlines()[-1]}" for one in wrong]
+        print("\n".join(texts))
         for one in wrong[:SHRUNK]:
             made, how = smallest(one.seed)
             path = BUILD / f"seed_{one.seed}.json"

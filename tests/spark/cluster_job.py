@@ -1,4 +1,7 @@
-"""A script, or a query with a sink that fails, on a cluster of two executors; run by `test_cluster`."""
+"""A script, or a query with a sink that fails, on a cluster of two executors; run by `test_cluster`.
+
+The log tells which tasks Spark has started a second time.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,11 @@ SPECULATION = {
 }
 
 
-def main(folder: Path, mode: str) -> None:
-    spark = cluster(folder, SPECULATION)
+def main(folder: Path, mode: str, master: str) -> None:
+    spark = cluster(folder, SPECULATION, master)
     spark.sparkContext.setLogLevel("ERROR")
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel("org.apache.spark.scheduler.TaskSetManager", log4j.Level.INFO)
     if mode == "failing":
         run_with_a_sink_that_fails(spark, folder)
     else:
@@ -55,4 +60,4 @@ def run_with_a_sink_that_fails(spark: SparkSession, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])

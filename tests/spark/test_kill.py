@@ -96,12 +96,8 @@ def check(spark: SparkSession, script: Script, seed: int, files: int, kills: tup
 
 
 def test_killed_and_restarted(spark: SparkSession, tmp_path: Path) -> None:
-    script = Script(tmp_path, ("tumbling", "session", "count"))
-    check(spark, script, seed=20240101, files=12, kills=(2, 1), batches=15)
-
-
-def test_ordered_features_killed_and_restarted(spark: SparkSession, tmp_path: Path) -> None:
-    check(spark, Script(tmp_path, ORDERED), seed=20240102, files=10, kills=(2, 1), batches=15)
+    script = Script(tmp_path, ("tumbling", "session", "stateful", "changes"))
+    check(spark, script, seed=20240101, files=10, kills=(2, 1), batches=15)
 
 
 @pytest.mark.slow

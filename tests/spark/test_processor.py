@@ -13,20 +13,22 @@ import pytest
 from pyspark import SparkFiles
 
 from panes.errors import PanesError
-from panes.kernels.accumulators import accumulator
-from panes.kernels.changes import AFTER
-from panes.kernels.grouped import Fold, Grouping
+from panes.kernels.aggregates.accumulators import accumulator
+from panes.kernels.aggregates.grouping import Fold, Grouping
+from panes.kernels.changelog.changes import AFTER
 from panes.kernels.kernel import Kernel
-from panes.kernels.over_changes import OverChanges
-from panes.kernels.over_values import OrderKey, OverCall
-from panes.kernels.release import Release
-from panes.kernels.session import NUMBER, SessionWindows
-from panes.kernels.slices import SLICE, SliceWindows
-from panes.kernels.stateful import StatefulCall, StatefulFunctions
+from panes.kernels.over.evaluate import OrderKey, OverCall
+from panes.kernels.over.incremental import OverChanges
+from panes.kernels.state.release import Release
+from panes.kernels.stateful.functions import StatefulCall, StatefulFunctions
+from panes.kernels.windows.session import NUMBER, SessionWindows
+from panes.kernels.windows.slices import SLICE, SliceWindows
+from panes.physical.identity import Identity
 from panes.spark import processor
 from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache
-from panes.spark.processor import SHIFT_MS, ShardProcessor
+from panes.spark.processor import ShardProcessor
+from panes.spark.shard import SHIFT_MS, Shard
 
 SECOND = 1_000_000
 TIME, KEY, VALUE, ID, CHANGE, PLACE = "ts", "k", "v", "id", "change", "place"
@@ -102,7 +104,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A worker whose cache is its own."""
     monkeypatch.setattr(SparkFiles, "_root_directory", str(tmp_path))
     monkeypatch.setattr(SparkFiles, "_is_running_on_worker", True)
-    monkeypatch.setattr(processor, "settle_in", lambda: None)
+    monkeypatch.setattr(processor, "freeze_imports", lambda: None)
     chunk_cache.cache_clear()
     yield tmp_path
     chunk_cache.cache_clear()
@@ -111,7 +113,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def task(name: str, store: Store, batch: int, blobs: list[Any], query: str = "q") -> list[dict[str, Any]]:
     """A task of a micro-batch on a store; the blobs come in any order."""
     kernel, outputs = KERNELS[name]
-    shard = ShardProcessor(kernel, outputs, {"query": query})
+    shard = ShardProcessor(Shard(kernel, outputs, Identity({"query": query}, {})))
     shard.init(store)
     times = SimpleNamespace(getCurrentWatermarkInMs=lambda: (batch - 2) * 4000 + SHIFT_MS)
     out = list(shard.handleInputRows(0, iter(blobs), times))
@@ -198,7 +200,7 @@ def test_a_chunk_that_is_missing_is_said() -> None:
 def test_state_of_another_format_is_refused() -> None:
     store = Store()
     task("session", store, 0, blobs("session", 0))
-    store.values["directory"] = store.values["directory"].replace(b'"format": ', b'"format": 9')
+    store.values["directory"] = store.values["directory"].replace(b'"version": ', b'"version": 9')
     with pytest.raises(PanesError) as error:
         task("session", store, 1, blobs("session", 1))
     assert error.value.code == "state-mismatch"

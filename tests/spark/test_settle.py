@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panes.errors import PanesError
-from panes.kernels.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
+from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
 from panes.spark.pack import PLACE
 from panes.spark.pair import Pairs
 from panes.spark.settle import PASS, Settle

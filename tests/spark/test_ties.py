@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from panes import Engine
-from panes.kernels.changes import CHANGE
+from panes.kernels.changelog.changes import CHANGE
 from panes.testing import Stream, replay
 
 from .compare import check_rows, rows_of

@@ -76,15 +76,18 @@ def test_a_kernel_names_a_failing_value(spark: SparkSession) -> None:
     rows = rows.unionAll(rows.selectExpr("'b'", "300L", "panes_time", "panes_shard"))
     names = Names("OVER", {}, {"panes_c0": "k", "panes_c1": "v"})
     for where in ("pack", "step"):
-        operator = Operator(_narrow(where), 1, (("panes_c1", "bigint"),), "narrow", "panes", names=names)
+        operator = Operator(_narrow(where), 1, (("panes_c1", "bigint"),), {}, "panes", names=names)
         with pytest.raises(PySparkException, match=r"value-failed: OVER: .*300.*, at the row k = 'b', v = 300"):
-            run(operator, rows, spark, None).collect()
+            run(operator, rows, spark, None, None).collect()
 
 
 def _narrow(where: str) -> Kernel:
     """A kernel whose values must be small; made here so that workers get it by value."""
 
     class Narrow:
+        def depends_on(self) -> dict[str, str]:
+            return {}
+
         def pack(self, rows: pa.Table) -> pa.Table:
             return self.checked(rows, "pack")
 

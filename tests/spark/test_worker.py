@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from panes.spark.worker import STARTING, be_quiet, settle_in
+from panes.spark.worker import STARTING, be_quiet, freeze_imports
 
 
 class Task:
@@ -36,14 +36,14 @@ def import_another(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 def test_what_has_been_imported_stays(monkeypatch):
     import_another(monkeypatch, "first_of_test_worker")
-    settle_in()
+    freeze_imports()
     frozen = gc.get_freeze_count()
     assert frozen > len(sys.modules)
-    settle_in()
+    freeze_imports()
     assert gc.get_freeze_count() <= frozen  # nothing new: whatever was freed meanwhile is gone
     import_another(monkeypatch, "second_of_test_worker")
     keep = [Task() for _ in range(1_000)]
-    settle_in()
+    freeze_imports()
     assert gc.get_freeze_count() >= frozen + len(keep)
 
 
@@ -51,7 +51,7 @@ def test_what_a_task_leaves_is_collected(monkeypatch):
     import_another(monkeypatch, "third_of_test_worker")
     import_another(monkeypatch, "fourth_of_test_worker")
     import_another(monkeypatch, "fifth_of_test_worker")
-    settle_in()
+    freeze_imports()
     left = weakref.ref(Task())
     assert left() is not None
     gc.collect()

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from panes.kernels.accumulators import sortable
+from panes.kernels.aggregates.accumulators import sortable
 
 PLACE = "place_in_table"
 
@@ -20,7 +20,7 @@ PLACE = "place_in_table"
 def connection() -> duckdb.DuckDBPyConnection:
     """The one connection of this process.
 
-    It keeps the order of rows in SELECT, WHERE and windows without ORDER BY, as DuckDB promises; `over_values` and
+    It keeps the order of rows in SELECT, WHERE and windows without ORDER BY, as DuckDB promises; `over.evaluate` and
     `changes` build on that. JOIN and GROUP BY keep no order.
     """
     con = duckdb.connect(config={"threads": 1})

@@ -79,8 +79,26 @@ def new_chunk(table: pa.Table, by: str | None = None, kind: str = "") -> Chunk:
     return Chunk(str(next(_numbers.get())), table.num_rows, ends["min"], ends["max"], lambda: table, kind)
 
 
+def seconds(microseconds: int | None) -> str | None:
+    """A length of time, exactly.
+
+    >>> seconds(10_000_000), seconds(1_500), seconds(None)
+    ('10 s', '0.0015 s', None)
+    """
+    if microseconds is None:
+        return None
+    whole, rest = divmod(microseconds, 1_000_000)
+    return f"{whole}.{rest:06}".rstrip("0").rstrip(".") + " s"
+
+
 class Kernel(Protocol):
     """One operator. `pack` runs where the rows are, `step` where the state is; both take picklable specs."""
+
+    def depends_on(self) -> Mapping[str, Any]:
+        """What its state depends on, as JSON: the version of its layout, lengths, and columns by name.
+
+        Not what calls and rows there are: those are columns, of which the state may have more than are asked for.
+        """
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """Reduce rows of one source partition before they are shuffled."""

@@ -55,7 +55,7 @@ def _check_call(call: Call, functions: Functions) -> None:
         raise _unbounded("a frame to UNBOUNDED FOLLOWING never completes", frame.span)
     if starts_unbounded(frame) and holds_rows(call, functions):
         what = f"{call.name}(DISTINCT …)" if call.distinct else call.name
-        raise _unbounded(f"{what} over UNBOUNDED PRECEDING keeps all rows for ever", call.span)
+        raise _unbounded(f"{what} over UNBOUNDED PRECEDING keeps all rows forever", call.span)
 
 
 def starts_unbounded(frame: Frame | None) -> bool:

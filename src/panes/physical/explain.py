@@ -108,7 +108,7 @@ def _time(placement: Placement) -> str:
 
 
 def _window(plan: Window) -> Info:
-    info = _kind(plan.kind)
+    info = kind_info(plan.kind)
     if plan.keys or not plan.raw:
         info["keys"] = [_output(key) for key in plan.keys]
     if plan.raw:
@@ -122,7 +122,8 @@ def _window(plan: Window) -> Info:
     return info | _placement(plan.placement, waits if ahead else [])
 
 
-def _kind(kind: Kind) -> Info:
+def kind_info(kind: Kind) -> Info:
+    """A window's kind with its lengths and conditions."""
     match kind:
         case Tumbling(unit=unit, length=length):
             return {"kind": "tumbling", "unit": unit, "length": length}

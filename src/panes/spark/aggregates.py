@@ -8,8 +8,8 @@ from math import nan
 from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
-from panes.kernels.accumulators import Accumulator, accumulator, argument_cast, decimal
-from panes.kernels.grouped import Fold
+from panes.kernels.aggregates.accumulators import Accumulator, accumulator, argument_cast, decimal
+from panes.kernels.aggregates.grouping import Fold
 from panes.physical import plan as physical
 from panes.spark.expressions import compared_type, known_type, quoted, type_of
 from panes.spark.projection import Projection
@@ -32,12 +32,12 @@ class Aggregates:
 
     def __init__(self, projection: Projection) -> None:
         self.projection = projection
-        self._states: dict[tuple[Accumulator, tuple[str, ...], str | None], str] = {}
+        self._states: dict[tuple[str, tuple[str, ...], str | None], Fold] = {}
         self.finished: list[Finished] = []
 
     @property
     def folds(self) -> tuple[Fold, ...]:
-        return tuple(Fold(acc, args, condition, state) for (acc, args, condition), state in self._states.items())
+        return tuple(self._states.values())
 
     @property
     def ordered(self) -> bool:
@@ -59,21 +59,32 @@ class Aggregates:
         struct = "named_struct(" + ", ".join(f"'c{i}', {quoted(name)}" for i, name in enumerate(names)) + ")"
         found = accumulator("collect_list", [type_of(struct, self.projection.below)])
         assert found is not None
-        return self._state(found, (self.projection.column(struct),), None)
+        return self._state("rows", found, (self.projection.column(struct),), None)
 
     def _value(self, argument: physical.Argument) -> tuple[str, str]:
         given = prepared(argument, self.projection.below)
         args = tuple(self.projection.column(sql) for sql in given.args)
         condition = self.projection.condition(argument.condition)
         if argument.function == "avg" and not argument.distinct and decimal(given.types[0]) is None:
-            total = self._state(_found("sum", argument, given), args, condition)
-            count = self._state(_found("count", argument, given), args, condition)
+            total = self._state("sum", _found("sum", argument, given), args, condition)
+            count = self._state("count", _found("count", argument, given), args, condition)
             return total, f"CAST($v AS DOUBLE) / nullif({count}, 0)"
         found = _found(argument.function, argument, given)
-        return self._state(found, args, condition), found.finish
+        options = [
+            word for word, given_ in (("distinct", argument.distinct), ("nulls", argument.ignore_nulls)) if given_
+        ]
+        name = " ".join([argument.function, *options, *filter(None, [given.constant])])
+        return self._state(name, found, args, condition), found.finish
 
-    def _state(self, found: Accumulator, args: tuple[str, ...], condition: str | None) -> str:
-        return self._states.setdefault((found, args, condition), f"v{len(self._states)}")
+    def _state(self, function: str, found: Accumulator, args: tuple[str, ...], condition: str | None) -> str:
+        """The column of an aggregate's state: one for all that are the same function of the same columns."""
+        legend = self.projection.legend
+        where = f" filter (where {legend[condition]})" if condition is not None else ""
+        text = f"{function}({', '.join(legend[arg] for arg in args)}){where}"
+        key = text, args, condition
+        if key not in self._states:
+            self._states[key] = Fold(found, args, condition, self.projection.new_name(text))
+        return self._states[key].state
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, TypeAlias, assert_never
 from uuid import uuid4
@@ -11,8 +11,10 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from panes.functions import Functions
-from panes.kernels.changes import CHANGE
+from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
+from panes.physical.identity import Identity
+from panes.physical.lineage import result_of
 from panes.spark.chain import streams_before_operators
 from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
@@ -42,6 +44,8 @@ class Builder:
     heartbeats: Mapping[str, int] = field(default_factory=dict)  # microseconds, of the streams that have one
     numbers: Iterator[int] = field(default_factory=count)  # of its operators
     result: str = field(default_factory=lambda: uuid4().hex[:8])  # tells its metrics from those of other results
+    changelog: Mapping[str, Any] | None = None  # what comes out, where it cannot be taken back
+    identities: list[Identity] = field(default_factory=list)  # of its operators, as they are built
 
     def metrics(self, below: int, feeds_another: bool) -> str:
         """A name for the metrics of an operator: Spark takes each name once in a query."""
@@ -51,7 +55,7 @@ class Builder:
         """The DataFrame of a plan's result."""
         match plan:
             case physical.DataSink(input=input_, changelog=True):
-                return settle(self.build(input_))
+                return settle(replace(self, changelog=result_of(plan)).build(input_))
             case physical.DataSink(input=input_):
                 return self.build(input_)
             case physical.DataSource() | physical.SparkQuery():

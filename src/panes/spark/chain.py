@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from pyspark.sql import DataFrame
 
 from panes.kernels.kernel import Kernel
-from panes.kernels.release import Release
+from panes.kernels.state.release import Release
 from panes.physical import plan as physical
-from panes.spark.expressions import epoch_micros, quoted, type_of
+from panes.physical.explain import kind_info
+from panes.physical.lineage import definitions, source_of, written_out
+from panes.spark.expressions import LATEST, epoch_micros, quoted, type_of
 from panes.spark.failing_rows import Names
-from panes.spark.operator import Operator, run
+from panes.spark.operator import Operator, identity, run
 from panes.spark.pack import CONTROL, IDENTITY, TIME
 from panes.spark.projection import Projection
 
@@ -42,25 +44,39 @@ def operate(
         kernel,
         shards,
         tuple(outputs),
-        repr(plan),
+        {**_depends_on(plan), **({"result": builder.changelog} if builder.changelog is not None else {})},
         builder.metrics(below, feeds_another),
         feeds_another,
         passes_flush=feeds_another and CONTROL in projection.below.columns,
         behind=sessions_below(plan.input),
         takes_rejected=takes_rejected,
         names=Names(operator_name(plan), projection.functions, projection.texts(by)),
+        legend=projection.legend,
     )
-    rows = projection.rows(by, shards, clocked=is_clocked(plan.input))
-    return run(operator, rows, builder.spark, last_watermark(plan, builder))
+    rows = projection.rows(sorted(by), shards, clocked=is_clocked(plan.input))
+    whose = identity(operator, rows, builder.spark) if rows.isStreaming else None
+    builder.identities.extend([whose] if whose is not None else [])
+    return run(operator, rows, builder.spark, whose, last_watermark(plan, builder))
+
+
+def _depends_on(plan: Stateful) -> dict[str, Any]:
+    """What the state of an operator depends on besides its kernel and its columns."""
+    placement = plan.placement
+    time = written_out(quoted(placement.time), definitions(plan.input)) if placement.time is not None else None
+    return {
+        "operator": operator_name(plan),
+        "mode": placement.mode.value,
+        "emit": placement.emit.value,
+        "time": time,
+        "source": source_of(plan.input),
+    }
 
 
 def operator_name(plan: Stateful) -> str:
     """What an operator is called in an error."""
     match plan:
-        case physical.Window(kind=physical.StateMachine()):
-            return "statewindow"
         case physical.Window(kind=kind):
-            return f"{type(kind).__name__.lower()}window"
+            return f"{kind_info(kind)['kind']}window"
         case physical.OverWindow():
             return "OVER"
         case physical.StatefulFunction():
@@ -82,7 +98,7 @@ def _last_time(clock: physical.Watermark, builder: Builder) -> int | None:
     rows = builder.build(clock.input)
     micros = epoch_micros(quoted(clock.time), type_of(quoted(clock.time), rows) != "timestamp_ntz")
     last: int | None = rows.selectExpr(f"max({micros}) AS last").collect()[0]["last"]
-    return None if last is None else (last - clock.delay) // 1000 * 1000
+    return None if last is None else min((last - clock.delay) // 1000 * 1000, LATEST)
 
 
 def is_clocked(plan: physical.Plan) -> bool:

@@ -20,8 +20,11 @@ from pyspark.sql.types import (
 )
 
 from panes.errors import PanesError
+from panes.spark.counters import SHIFT
 from panes.sql.template import quoted as quoted
 
+# Where the watermark stops, in the year 8030: shifted, it must be before a time that Python's datetime can have.
+LATEST = 253_370_764_800_000_000 - SHIFT
 NOT_HELD = (VariantType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
 
 
@@ -76,11 +79,12 @@ def _with_nested(type_: DataType) -> Iterator[DataType]:
 def shifted(time: str, delay: int = 0, zoned: bool = True) -> str:
     """A copy of the time, less the delay, for Spark's watermark, which begins in 1970.
 
-    Year 1 becomes 1970, and NULL moves nothing. A TIMESTAMP_NTZ (`zoned` is False) counts as it stands, whatever the
-    session's time zone does to it: a cast to TIMESTAMP would jump with daylight saving.
+    Year 1 becomes 1970, NULL moves nothing, and the clock stops at LATEST. A TIMESTAMP_NTZ (`zoned` is False) counts as
+    it stands, whatever the session's time zone does to it: a cast to TIMESTAMP would jump with daylight saving.
     """
     micros = epoch_micros(time, zoned)
-    return f"coalesce(timestamp_micros({micros} + {62_135_596_800_000_000 - delay}), timestamp_micros(0))"
+    latest = f"CASE WHEN {time} IS NOT NULL THEN {LATEST + SHIFT} END"  # least() leaves NULL out
+    return f"coalesce(timestamp_micros(least({micros} + {SHIFT - delay}, {latest})), timestamp_micros(0))"
 
 
 def epoch_micros(time: str, zoned: bool = True) -> str:

@@ -39,6 +39,9 @@ class Named:
     def pack(self, rows: pa.Table) -> pa.Table:
         return self._run(lambda kernel, part: kernel.pack(part), rows)
 
+    def depends_on(self) -> Mapping[str, Any]:
+        return self.kernel.depends_on()
+
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         return self._run(lambda kernel, part: kernel.step(state, part, clock), batch)
 

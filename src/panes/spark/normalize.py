@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pyspark.sql import DataFrame
 
-from panes.kernels.changes import CHANGE
-from panes.kernels.normalize import Normalize
+from panes.kernels.changelog.changes import CHANGE
+from panes.kernels.changelog.normalize import Normalize
 from panes.physical import plan as physical
+from panes.physical.lineage import definitions
 from panes.spark.chain import operate
 from panes.spark.expressions import quoted
 from panes.spark.pack import BATCH, CONTROL, KEEP, PLACE, TIME
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def normalize(plan: physical.Normalize, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
     """The changes below with all old rows; those of a row that WHERE rejects delete it."""
     placement = plan.placement
-    projection = Projection(below, placement)
+    projection = Projection(below, placement, definitions(plan.input))
     key = tuple(projection.key_column(name) for name in placement.key)
     own = {
         name: projection.key_column(name) if name.lower() in placement.key else projection.row_column(name)

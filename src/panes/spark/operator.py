@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-import duckdb
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from panes.kernels.kernel import Clock, Kernel, State, run_step
-from panes.kernels.normalize import Normalize
-from panes.kernels.over_changes import OverChanges
+from panes.physical.identity import Identity
 from panes.spark.blob import gathered
+from panes.spark.counters import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS
 from panes.spark.failing_rows import Named, Names
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
-from panes.spark.processor import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS, ShardProcessor, out_blob
+from panes.spark.processor import ShardProcessor
+from panes.spark.session import settings
+from panes.spark.shard import Shard, out_blob
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
 
 
 @dataclass(frozen=True)
 class Operator:
-    """A kernel and what surrounds it; `outputs` are names and Spark types, `identity` tells it from other queries."""
+    """A kernel and what surrounds it; `outputs` are names and Spark types.
+
+    `depends_on` is what its state depends on besides the kernel; `legend` says what columns of state are.
+    """
 
     kernel: Kernel
     shards: int
     outputs: tuple[tuple[str, str], ...]
-    identity: str
+    depends_on: Mapping[str, Any]
     metrics: str  # the name of its counters in a progress report
     feeds_another: bool = False  # another stateful operator reads the result
     passes_flush: bool = False  # the end of the input is passed on to it, as a row
     behind: int = 0  # microseconds by which its clock is behind the watermark
     takes_rejected: bool = False  # rows that WHERE rejects come to the kernel, too
     names: Names = field(default_factory=Names)  # for errors
+    legend: Mapping[str, str] = field(default_factory=dict)
 
 
-def run(operator: Operator, rows: DataFrame, spark: SparkSession, last_watermark: int | None) -> DataFrame:
-    """The operator over pre-projected rows; `last_watermark` is where a batch ends, if state expires by it."""
+def run(
+    operator: Operator, rows: DataFrame, spark: SparkSession, whose: Identity | None, last_watermark: int | None
+) -> DataFrame:
+    """The operator over pre-projected rows.
+
+    `whose` is the identity of a stream's state; `last_watermark` is where a batch ends, if state expires by it.
+    """
     shards = shard_ids(operator.shards)
     outputs = [*operator.outputs, *([(CONTROL, "boolean")] if operator.passes_flush else [])]
     nothing = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in outputs)).limit(0)
@@ -46,12 +56,12 @@ def run(operator: Operator, rows: DataFrame, spark: SparkSession, last_watermark
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
     kernel = Named(operator.kernel, operator.names)
     pack = Pack(kernel, shards, operator.takes_rejected)
-    if not rows.isStreaming:
+    if whose is None:
         done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(whole(kernel, names, last_watermark), OUTPUT)
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
-    processor = ShardProcessor(kernel, names, fingerprint(operator, rows, spark), operator.behind)
+    processor = ShardProcessor(Shard(kernel, names, whose, operator.behind))
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time
@@ -76,21 +86,18 @@ def whole(kernel: Kernel, outputs: tuple[str, ...], final: int | None) -> Callab
     return run_shard
 
 
-def fingerprint(operator: Operator, rows: DataFrame, spark: SparkSession) -> dict[str, str]:
-    """What a checkpoint must agree on with the query that restarts on it.
+def identity(operator: Operator, rows: DataFrame, spark: SparkSession) -> Identity:
+    """What a checkpoint must agree on with the query that restarts on it: a function may have another type, too."""
+    types = {**{one.name: one.dataType.simpleString() for one in rows.schema.fields}, **dict(operator.outputs)}
+    columns = {name: (text, types[name]) for name, text in operator.legend.items()}
+    kernel = _in_words(operator.kernel.depends_on(), operator.legend)
+    return Identity({**operator.depends_on, **kernel, "shards": operator.shards, **settings(spark)}, columns)
 
-    State of one type is not read as another, and sorted blocks hold DuckDB's sort keys, which depend on the type. A
-    user's function may have another type than before.
-    """
-    sorts = {"DuckDB": duckdb.__version__} if isinstance(operator.kernel, OverChanges | Normalize) else {}
-    texts = operator.names.columns
-    types = {f"the type of {texts[one.name]}": one.dataType.simpleString() for one in rows.schema if one.name in texts}
-    return {
-        "query": hashlib.sha256(operator.identity.encode()).hexdigest()[:16],
-        "shards": str(operator.shards),
-        "time zone": spark.conf.get("spark.sql.session.timeZone") or "",
-        "ANSI mode": spark.conf.get("spark.sql.ansi.enabled") or "",
-        **sorts,
-        **types,
-        "the types of the results": ", ".join(type_ for _, type_ in operator.outputs),
-    }
+
+def _in_words(value: Any, legend: Mapping[str, str]) -> Any:
+    """Columns by what they are, not by their names."""
+    if isinstance(value, Mapping):
+        return {name: _in_words(one, legend) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_in_words(one, legend) for one in value]
+    return legend.get(value, value) if isinstance(value, str) else value

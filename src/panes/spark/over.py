@@ -9,15 +9,16 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
-from panes.kernels.accumulators import INTEGRAL, decimal
-from panes.kernels.changes import CHANGE, INSERT
+from panes.kernels.aggregates.accumulators import INTEGRAL, decimal
+from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
-from panes.kernels.over_changes import OverChanges
-from panes.kernels.over_close import OverOnClose
-from panes.kernels.over_complete import OverOnComplete
-from panes.kernels.over_values import Bound, Edge, Frame, OrderKey, OverCall
-from panes.kernels.release import Release
+from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall
+from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.on_close import OverOnClose
+from panes.kernels.over.on_complete import OverOnComplete
+from panes.kernels.state.release import Release
 from panes.physical import plan as physical
+from panes.physical.lineage import definitions, over_call_text
 from panes.spark.aggregates import accumulated, prepared
 from panes.spark.chain import operate, operators_below, passed_arrival, release, ties
 from panes.spark.expressions import known_type, quoted, type_of
@@ -46,11 +47,12 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     """The rows below with the values of the calls; for changes, a changelog of them."""
     if plan.placement.mode == physical.Mode.BATCH and not _reads_changelog(plan.input):
         plan = replace(plan, reads_changes=False)  # over an append-only batch, a result below has inserts alone
-    projection = Projection(below, plan.placement)
+    projection = Projection(below, plan.placement, definitions(plan.input))
     partition = projection.keys(plan.placement.partition_by)
     own = {name: projection.row_column(name) for name in projection.own()}
     order_by = tuple(OrderKey(projection.sort_key(one.sql), one.descending, one.nulls_first) for one in plan.order_by)
-    calls = [_prepared(one, f"v{i}", plan, projection) for i, one in enumerate(plan.calls)]
+    names = [projection.new_name(over_call_text(one, projection.definitions)) for one in plan.calls]
+    calls = [_prepared(*one, plan, projection) for one in zip(plan.calls, names, strict=True)]
     kernel = _kernel(plan, projection, partition, order_by, calls, tuple(own.values()))
     outputs = [(name, projection.type(name)) for name in own.values()]
     outputs += [(one.call.output, one.type) for one in calls]

@@ -12,7 +12,7 @@ from pyspark import TaskContext
 
 from panes.kernels.kernel import Kernel
 from panes.spark.blob import to_bytes
-from panes.spark.worker import settle_in
+from panes.spark.worker import freeze_imports
 
 # Columns of the pre-projection. CONTROL is true for the end of the input, NULL for a heartbeat, false for a row.
 TIME, KEEP, SHARD, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_shard", "panes_watermark", "panes_control"
@@ -49,7 +49,7 @@ class Pack:
     takes_rejected: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle_in()
+        freeze_imports()
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         number = int((context.getLocalProperty("streaming.sql.batchId") if context is not None else None) or 0)

@@ -16,14 +16,14 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import LongType, StructField, StructType
 
-from panes.kernels.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
+from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
+from panes.kernels.changelog.table import WORDS, unknown_word
 from panes.kernels.duck import query, quoted
-from panes.kernels.over_net import WORDS, unknown_word
 from panes.physical import plan as physical
+from panes.spark.counters import CLOCK, OLDEST, SUMS
 from panes.spark.expressions import quoted as spark_quoted
 from panes.spark.pack import PLACE
-from panes.spark.processor import CLOCK, OLDEST, SUMS
-from panes.spark.worker import settle_in
+from panes.spark.worker import freeze_imports
 
 
 def paired(plan: physical.Pair, changes: DataFrame, metrics: tuple[str, str]) -> DataFrame:
@@ -66,7 +66,7 @@ class Pairs:
     key: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle_in()
+        freeze_imports()
         gathered = [batch for batch in batches if batch.num_rows]
         if gathered:
             yield from self.pairs(pa.Table.from_batches(gathered)).combine_chunks().to_batches(max_chunksize=100_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from panes.spark.processor import CLOCK, OLDEST, SUMS
+from panes.spark.counters import CLOCK, OLDEST, SUMS
 
 
 def counters(query: Any) -> dict[str, int]:

@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructType
 
 from panes.errors import PanesError
-from panes.kernels.changes import CHANGE
+from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
+from panes.physical.identity import column_name
+from panes.physical.lineage import Definitions, written_out
 from panes.spark.expressions import compared_type, known_type, quoted, shifted, type_of
 from panes.spark.pack import BATCH, CONTROL, IDENTITY, KEEP, NOW, PLACE, SHARD, TIME, WATERMARK
 
@@ -41,11 +43,16 @@ def _in_order(sql: str, type_: DataType) -> Iterator[str]:
 
 
 class Projection:
-    """Columns over the rows below. What it is asked for, it names: equal texts have one name."""
+    """Columns over the rows below. What it is asked for, it names by what it is: equal texts have one name.
 
-    def __init__(self, below: DataFrame, placement: physical.Placement) -> None:
+    `definitions` say what the columns below are.
+    """
+
+    def __init__(self, below: DataFrame, placement: physical.Placement, definitions: Definitions) -> None:
         self.below = below
         self.placement = placement
+        self.definitions = definitions
+        self.legend: dict[str, str] = {}  # what columns are, written out
         self._names: dict[str, str] = {}
         self._types: dict[str, str] = {}
         self.functions: dict[str, str] = {}  # calls, by the columns of their values
@@ -54,12 +61,25 @@ class Projection:
         """The name of an expression; it is not evaluated for rows that WHERE removed."""
         sql = self._plain(sql)
         guarded = f"CASE WHEN {KEEP} THEN {sql} END" if KEEP in self.below.columns else sql
-        return self._names.setdefault(guarded, f"panes_c{len(self._names)}")
+        return self._named(guarded, sql)
+
+    def _named(self, sql: str, plain: str) -> str:
+        if sql not in self._names:
+            self._names[sql] = self.new_name(written_out(plain, self.definitions))
+        return self._names[sql]
+
+    def new_name(self, text: str) -> str:
+        """A name for what the text says; another one for the second of two that are written out alike."""
+        name = column_name(text)
+        alike = sum(one == text for one in self.legend.values())
+        name = f"{name}_{alike + 1}" if alike else name
+        self.legend[name] = text
+        return name
 
     def key_column(self, name: str) -> str:
         """The name of a column that is read also of rows that WHERE removed."""
         sql = self._plain(quoted(name))
-        return self._typed(self._names.setdefault(sql, f"panes_c{len(self._names)}"), known_type(sql, self.below))
+        return self._typed(self._named(sql, sql), known_type(sql, self.below))
 
     def _plain(self, sql: str) -> str:
         """A column by its own name, however it is written: `(k)`, `K` and k are one."""

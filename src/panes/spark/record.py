@@ -9,40 +9,33 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from panes import explain
 from panes.catalog import Stream, heartbeats
-from panes.errors import PanesError
 from panes.physical import plan as physical
-from panes.physical.explain import rows
+from panes.physical.identity import HINT, Identity, another_query, differences
+from panes.physical.lineage import result_of, source_of
+from panes.spark.session import settings
 
 RECORD = "panes-query.json"
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a restart must agree on. `plan` is the one to compare, `shown` the one to read."""
+    """What a restart must agree on: the identities of its operators, as texts, and what Spark counts itself."""
 
-    plan: str
-    shown: list[str]
-    columns: dict[str, str]
+    operators: list[str]
     shards: int
-    time_zone: str
-    ansi: str
     heartbeats: list[str] = field(default_factory=list)  # streams that have one: each is a source of Spark's query
 
     @staticmethod
-    def of(plan: physical.DataSink, streams: Sequence[Stream], shards: int, spark: SparkSession) -> Record:
-        columns = {f"{one.name}.{column.name}": column.type or "" for one in streams for column in one.columns}
-        zone = spark.conf.get("spark.sql.session.timeZone") or ""
-        ansi = spark.conf.get("spark.sql.ansi.enabled") or ""
-        return Record(repr(plan), list(_nodes(rows(plan))), columns, shards, zone, ansi, sorted(heartbeats(streams)))
+    def of(operators: Sequence[Identity], streams: Sequence[Stream], shards: int) -> Record:
+        return Record([one.encode() for one in operators], shards, sorted(heartbeats(streams)))
 
 
-def _nodes(row: explain.Row) -> Iterator[str]:
-    """A line for each node of a plan, top to bottom."""
-    yield f"{row.node} ({explain.info_text(row.info)})"
-    for below in row.inputs:
-        yield from _nodes(below)
+def spark_identity(plan: physical.DataSink, streams: Sequence[Stream], spark: SparkSession) -> Identity:
+    """That of a query for which Spark keeps state of its own: nothing may change in it."""
+    columns = {f"{one.name}.{column.name}": column.type or "" for one in streams for column in one.columns}
+    named = {name: (name, type_) for name, type_ in columns.items()}
+    return Identity({"query": source_of(plan), "result": result_of(plan), **settings(spark)}, named)
 
 
 def read_record(folder: Path) -> Record | None:
@@ -65,26 +58,23 @@ def write_record(folder: Path, record: Record) -> None:
 
 def check_record(old: Record, new: Record) -> None:
     """Refuse a checkpoint of another query or of other settings, and say what differs."""
-    changes = list(_changes(old, new))
+    changes = list(dict.fromkeys(_changes(old, new)))
     if changes:
-        hint = "Go back to the old query and settings, or start with a new checkpoint."
+        hint = HINT
         if changes == [_shards(old, new)]:
             hint = f"Take Engine(shards={old.shards}) or none: then it is taken from the checkpoint."
-        raise PanesError("state-mismatch", f"the checkpoint belongs to another query: {'; '.join(changes)}", None, hint)
+        raise another_query(changes, hint)
 
 
 def _changes(old: Record, new: Record) -> Iterator[str]:
-    if old.plan != new.plan:
-        yield _query(old.shown, new.shown)
-    for name in old.columns.keys() & new.columns.keys():
-        if old.columns[name] != new.columns[name]:
-            yield f"{name} was {old.columns[name]}, now {new.columns[name]}"
     if old.shards != new.shards:
         yield _shards(old, new)
-    if old.time_zone != new.time_zone:
-        yield f"time zone was {old.time_zone}, now {new.time_zone}"
-    if old.ansi != new.ansi:
-        yield f"ANSI mode was {old.ansi}, now {new.ansi}"
+    before, now = ([Identity.decode(one) for one in each.operators] for each in (old, new))
+    if len(before) != len(now):
+        yield f"it had {_operators(before)}, now {_operators(now)}"
+    else:
+        for one, other in zip(before, now, strict=True):
+            yield from differences(one, other)
     for name in sorted({*old.heartbeats, *new.heartbeats}):
         if name not in new.heartbeats:
             yield f"{name} had a heartbeat"
@@ -92,26 +82,10 @@ def _changes(old: Record, new: Record) -> Iterator[str]:
             yield f"{name} has a new heartbeat"
 
 
+def _operators(identities: Sequence[Identity]) -> str:
+    """What operators there are, from the first to the last."""
+    return ", ".join(str(one.depends_on.get("operator", "a query of Spark")) for one in identities) or "no operator"
+
+
 def _shards(old: Record, new: Record) -> str:
     return f"shards was {old.shards}, now {new.shards}"
-
-
-def _query(old: Sequence[str], new: Sequence[str]) -> str:
-    """The first nodes that only one of two plans has.
-
-    >>> _query(["Project (a)", "DataSource (t)"], ["Project (a)", "Filter (a > 0)", "DataSource (t)"])
-    'its plan has a new Filter (a > 0)'
-    >>> _query(["Project (a)", "DataSource (t)"], ["Project (b)", "DataSource (t)"])
-    'its plan had Project (a), now Project (b)'
-    """
-    before = next((one for one in old if one not in new), None)
-    now = next((one for one in new if one not in old), None)
-    match before, now:
-        case None, None:
-            return "its plan is another"
-        case None, _:
-            return f"its plan has a new {now}"
-        case _, None:
-            return f"its plan had {before}"
-        case _:
-            return f"its plan had {before}, now {now}"

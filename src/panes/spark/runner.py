@@ -29,13 +29,14 @@ from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
 from panes.errors import PanesError
 from panes.functions import Functions
+from panes.physical import plan as physical
 from panes.source import Span
 from panes.spark.build import Builder
 from panes.spark.failures import failure, refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
 from panes.spark.heartbeat import NEVER
 from panes.spark.progress import counters_of
-from panes.spark.record import Record, began, check_record, read_record, write_record
+from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
 from panes.spark.refusals import underlined_in
 from panes.spark.session import check_checkpoint
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
@@ -195,17 +196,20 @@ def _ready(one: Insert, how: Run) -> Ready:
         _clear(one.folder)
     old = read_record(one.folder)
     shards = how.shards or (old.shards if old is not None else _partitions(how.spark))
-    record = Record.of(one.compiled.physical, one.streams, shards, how.spark)
-    if old is not None:
-        check_record(old, record)
     frames = {**how.frames, **declared(one.streams, how.frames, how.spark)}
     span = one.compiled.statement.span
     with (
         refused_by_spark("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"),
         underlined_in([*([span] if span is not None else []), *one.views]),
     ):
-        df = _builder(one, how, frames, shards).build(one.compiled.physical)
+        builder = _builder(one, how, frames, shards)
+        df = builder.build(one.compiled.physical)
         writer = write(df, one.sink).option("checkpointLocation", str(one.folder / "spark"))
+    plan = one.compiled.physical
+    whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
+    record = Record.of([*builder.identities, *whole], one.streams, shards)
+    if old is not None:
+        check_record(old, record)
     return Ready(one, writer, record)
 
 

@@ -67,6 +67,12 @@ def prepare(spark: SparkSession) -> SparkSession:
     return spark
 
 
+def settings(spark: SparkSession) -> dict[str, str]:
+    """What results depend on besides the query, by the names that users know."""
+    names = {"time zone": "spark.sql.session.timeZone", "ANSI mode": "spark.sql.ansi.enabled"}
+    return {words: spark.conf.get(name) or "" for words, name in names.items()}
+
+
 def check_checkpoint(spark: SparkSession, path: str) -> None:
     """Refuse a file system for which Spark itself takes the manager that keeps the file of a first attempt.
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from panes.kernels.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
+from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
 from panes.kernels.duck import query, quoted
 from panes.spark.expressions import quoted as spark_quoted
 from panes.spark.pack import IDENTITY

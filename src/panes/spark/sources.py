@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from panes.catalog import Catalog, Column, Stream
 from panes.errors import PanesError
-from panes.kernels.changes import CHANGE
+from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
 from panes.spark.expressions import quoted
 from panes.spark.failures import refused_by_spark

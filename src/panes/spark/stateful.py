@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
 from panes.functions.stateful import BuiltIn
-from panes.kernels.accumulators import accumulator, argument_cast
-from panes.kernels.stateful import StatefulCall, StatefulFunctions
-from panes.kernels.user_functions import UserFunction
+from panes.kernels.aggregates.accumulators import accumulator, argument_cast
+from panes.kernels.stateful.functions import StatefulCall, StatefulFunctions
+from panes.kernels.stateful.user_functions import UserFunction
 from panes.physical import plan as physical
+from panes.physical.lineage import call_text, definitions
 from panes.spark.aggregates import as_type
 from panes.spark.chain import operate, passed_arrival, release
 from panes.spark.expressions import arrow_type, compared_type, known_type, quoted
@@ -40,10 +41,11 @@ class Prepared:
 
 def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
     """The rows below, each with the values of the calls; `feeds_another` if a stateful operator reads them."""
-    projection = Projection(below, plan.placement)
+    projection = Projection(below, plan.placement, definitions(plan.input))
     partition = projection.keys(plan.placement.partition_by)
     own = {name: projection.row_column(name) for name in projection.own()}
-    prepared = [_prepared(call, f"v{i}", projection, builder) for i, call in enumerate(plan.calls)]
+    names = [projection.new_name(call_text(call, projection.definitions)) for call in plan.calls]
+    prepared = [_prepared(*one, projection, builder) for one in zip(plan.calls, names, strict=True)]
     released = release(projection)
     calls = tuple(one.call for one in prepared)
     kernel = StatefulFunctions(partition, calls, released, plan.placement.state_ttl)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from panes.spark.blob import from_bytes
 from panes.spark.pack import CONTROL
-from panes.spark.worker import settle_in
+from panes.spark.worker import freeze_imports
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Unpack:
     schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle_in()
+        freeze_imports()
         passes_flush = CONTROL in self.schema.names
         for batch in batches:
             for blob, flush in zip(batch.column("blob").to_pylist(), batch.column("flush").to_pylist(), strict=True):

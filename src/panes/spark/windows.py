@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
-from panes.kernels.accumulators import Accumulator
-from panes.kernels.changes import CHANGE, INSERT
-from panes.kernels.count import CountWindows
-from panes.kernels.grouped import Fold, Grouping
+from panes.kernels.aggregates.accumulators import Accumulator
+from panes.kernels.aggregates.grouping import Fold, Grouping
+from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
-from panes.kernels.session import NUMBER, SessionWindows
-from panes.kernels.slices import END, SLICE, START, SliceWindows
-from panes.kernels.sliding import SlidingWindows
-from panes.kernels.state_machine import StateWindows
+from panes.kernels.windows.count import CountWindows
+from panes.kernels.windows.session import NUMBER, SessionWindows
+from panes.kernels.windows.slices import END, SLICE, START, SliceWindows
+from panes.kernels.windows.sliding import SlidingWindows
+from panes.kernels.windows.state_machine import StateWindows
 from panes.physical import plan as physical
+from panes.physical.lineage import definitions
 from panes.spark.aggregates import Aggregates
 from panes.spark.chain import operate, release, stream_order
 from panes.spark.expressions import quoted
@@ -41,10 +42,9 @@ class Columns:
 
 def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
     """The DataFrame of a window; `feeds_another` if a stateful operator reads it."""
-    projection = Projection(below, plan.placement)
+    projection = Projection(below, plan.placement, definitions(plan.input))
     aggregates = Aggregates(projection)
-    if plan.raw:
-        aggregates.add_rows()
+    collected = aggregates.add_rows() if plan.raw else ""
     for argument in plan.aggregates:
         aggregates.add(argument)
     columns = _columns(plan, projection)
@@ -58,7 +58,7 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_anot
     unpacked = operate(plan, kernel, projection, by, outputs, builder, feeds_another)
     if changes and not below.isStreaming:
         unpacked = unpacked.selectExpr("*", f"'{INSERT}' AS {CHANGE}")
-    return _raw_rows(plan, unpacked, projection) if plan.raw else _values(plan, aggregates, unpacked)
+    return _raw_rows(plan, unpacked, projection, collected) if plan.raw else _values(plan, aggregates, unpacked)
 
 
 def own_partitions(kind: physical.Kind) -> bool:
@@ -85,10 +85,10 @@ def _values(plan: physical.Window, aggregates: Aggregates, unpacked: DataFrame) 
     return unpacked.selectExpr(*post, *_bounds(plan), *_carried(unpacked))
 
 
-def _raw_rows(plan: physical.Window, unpacked: DataFrame, projection: Projection) -> DataFrame:
-    """The post-projection of a window whose rows come out: one output per row and window."""
+def _raw_rows(plan: physical.Window, unpacked: DataFrame, projection: Projection, collected: str) -> DataFrame:
+    """The post-projection of a window whose rows come out, `collected` in lists: one output per row and window."""
     explode = "explode_outer" if CONTROL in unpacked.columns else "explode"
-    exploded = unpacked.selectExpr(f"{explode}(v0) AS {ROWS}", *_bounds(plan), *_carried(unpacked))
+    exploded = unpacked.selectExpr(f"{explode}({collected}) AS {ROWS}", *_bounds(plan), *_carried(unpacked))
     fields = [f"{ROWS}.c{i} AS {quoted(name)}" for i, name in enumerate(projection.own())]
     rest = [name for name in exploded.columns if name != ROWS]
     return exploded.selectExpr(*fields, *(quoted(name) for name in rest))

@@ -20,7 +20,7 @@ def be_quiet() -> None:
         sys.stdout = StringIO()
 
 
-def settle_in() -> None:
+def freeze_imports() -> None:
     """Tell the collector of cycles that what has been imported stays.
 
     PySpark collects after every task. Looking through all modules takes 40 ms, as much as the task of a small

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from panes.sql.tokens import STRINGS, Token, TokenType, is_plain_name
 
@@ -31,9 +31,13 @@ def text_of(tokens: Sequence[Token]) -> str:
     return _joined(tokens, [_plain(token) for token in tokens])
 
 
-def key_of(tokens: Sequence[Token]) -> str:
-    """Equal for two texts that Spark reads alike: names and keywords without case, literals as they are."""
-    return _joined(tokens, [_folded(token) for token in tokens])
+def key_of(tokens: Sequence[Token], instead: Mapping[int, str] | None = None) -> str:
+    """Equal for two texts that Spark reads alike: names and keywords without case, literals as they are.
+
+    `instead` has other texts for some tokens, by their indices.
+    """
+    others = instead or {}
+    return _joined(tokens, [others.get(index) or _folded(token) for index, token in enumerate(tokens)])
 
 
 def _folded(token: Token) -> str:

@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StructT
 
 from panes.catalog import heartbeats
 from panes.engine import Engine
-from panes.kernels.changes import BEFORE, CHANGE, DELETE
+from panes.kernels.changelog.changes import BEFORE, CHANGE, DELETE
 from panes.spark.chain import reads_through_spark
 from panes.spark.pack import CONTROL, NOW
 from panes.spark.progress import counters_of

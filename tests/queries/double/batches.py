@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any
 
 import pyarrow as pa
@@ -162,6 +163,9 @@ class MicroBatch:
         groups = list(dict.fromkeys(row[node.by] for row in rows))
         outputs = [task.rows(group, [row for row in rows if row[node.by] == group]) for group in groups]
         outputs += task.timers()
+        if node.event_time:
+            times = [row[node.event_time].replace(tzinfo=UTC).timestamp() for one in outputs for row in one]
+            assert all(time * 1000 >= self.watermark for time in times), "a row is older than the watermark"
         schema = node.schema.arrow
         return [pa.Table.from_pylist(one, schema) for one in outputs]
 

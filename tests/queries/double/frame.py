@@ -152,7 +152,7 @@ class Grouped:
         eventTimeColumnName: str = "",  # noqa: N803
     ) -> Frame:
         assert (output, time) == ("Append", "EventTime")
-        return self.frame._with(WithState((self.frame,), self.by, processor, Schema.of(schema)))
+        return self.frame._with(WithState((self.frame,), self.by, processor, Schema.of(schema), eventTimeColumnName))
 
     def applyInArrow(self, function: Any, schema: str) -> Frame:  # noqa: N802
         return self.frame._with(ApplyInArrow((self.frame,), self.by, function, Schema.of(schema)))

@@ -161,6 +161,7 @@ class WithState:
     by: str
     processor: Any
     schema: Schema
+    event_time: str = ""  # another operator follows: rows must not be behind the watermark
 
 
 @dataclass(frozen=True, eq=False)

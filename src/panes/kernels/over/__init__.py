@@ -1,0 +1,1 @@
+"""The kernels of OVER windows: on close, on complete, incremental."""

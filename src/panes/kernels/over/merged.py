@@ -1,0 +1,146 @@
+"""The rows of loaded blocks and of a micro-batch in one order: where a change is, and how far it reaches.
+
+    loaded   10 20 30 40 50        30 goes and 35 comes:
+    merged   10 20 __ 35 40 50     with ROWS 1 PRECEDING it reaches 35 and 40, which need 20
+
+Blocks that hold none of these rows were not loaded; where some are missing between, a partition is broken in two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from panes.kernels.over.evaluate import Bound, Edge, Frame, OverCall, Sorted
+from panes.kernels.sorted_blocks.blocks import HOME, Directory, Margins
+from panes.kernels.sorted_blocks.ranges import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach
+from panes.kernels.sorted_blocks.sort_keys import Keys
+
+WHOLE = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
+RUNNING = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+
+
+def frame_of(call: OverCall) -> Frame:
+    """The frame of rows on which the value of a call depends, also of calls that have none in SQL."""
+    match call.function:
+        case "row_number" | "rank" | "dense_rank":
+            return RUNNING
+        case "percent_rank" | "cume_dist" | "ntile":
+            return WHOLE
+        case "lag":
+            back = Bound(Edge.UNBOUNDED_PRECEDING) if call.ignore_nulls else Bound(Edge.PRECEDING, call.offset)
+            return Frame("ROWS", back, Bound(Edge.CURRENT_ROW))
+        case "lead":
+            ahead = Bound(Edge.UNBOUNDED_FOLLOWING) if call.ignore_nulls else Bound(Edge.FOLLOWING, call.offset)
+            return Frame("ROWS", Bound(Edge.CURRENT_ROW), ahead)
+    assert call.frame is not None
+    return call.frame
+
+
+def offsets(frame: Frame) -> tuple[int | None, int | None]:
+    """The ends of a ROWS frame as distances from the row; None is the partition's edge.
+
+    >>> offsets(Frame("ROWS", Bound(Edge.PRECEDING, 2), Bound(Edge.CURRENT_ROW)))
+    (-2, 0)
+    """
+    return _offset(frame.start), _offset(frame.end)
+
+
+def _offset(bound: Bound) -> int | None:
+    match bound.edge:
+        case Edge.PRECEDING:
+            return -bound.offset
+        case Edge.FOLLOWING:
+            return bound.offset
+        case Edge.CURRENT_ROW:
+            return 0
+    return None
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The rows that go and those that come in one order; `order` are their places, those that go counted first."""
+
+    keys: Keys
+    order: Places
+
+    def homes(self, directory: Directory) -> Places:
+        """The block into which each belongs."""
+        return directory.homes_of(self.keys.row, self.order)
+
+    @cached_property
+    def moves(self) -> Mask:
+        """Which of them do not meet their like: a row that goes while one of the same key and order comes, stays."""
+        row = self.keys.row
+        same = pc.equal(row.slice(1), row.slice(0, len(row) - 1)).to_numpy(zero_copy_only=False)
+        moves: Mask = ~(np.append(same, False) | np.append(False, same))
+        return moves
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Loaded rows and the batch's in one order: those that go, those that come, and those that stay.
+
+    Rows that are left have places; a row that goes is at the place of the next one that is left.
+    """
+
+    rows: pa.Table
+    gone: Mask
+    fresh: Mask
+    moves: Mask  # rows that come, go or move, not those that only get other values at their place in the order
+    sorted: Sorted  # over all of them; its partitions are broken where blocks between were not loaded
+
+    @cached_property
+    def left(self) -> pa.Table:
+        return self.rows.filter(pa.array(~self.gone))
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.before[-1])
+
+    @cached_property
+    def before(self) -> Places:
+        """How many rows that are left are before each row, and before the end."""
+        return np.concatenate([[0], np.cumsum(~self.gone)]).astype(np.int64)
+
+    def margins(self, blocks: int) -> Margins:
+        """Those of each of so many blocks, counted in rows that are left; none where nothing changes."""
+        homes, changed = self.rows[HOME].to_numpy(), np.flatnonzero(self.gone | self.fresh)
+        number, at = np.unique(homes[changed], return_index=True)
+        first, last = changed[at], changed[np.append(at[1:], len(changed)) - 1]
+        start, stop = np.searchsorted(homes, number), np.searchsorted(homes, number, "right")
+        margins = Margins(np.zeros(blocks, np.int64), np.zeros(blocks, np.int64))
+        margins.first[number] = self.before[first] - self.before[start]
+        margins.last[number] = self.before[stop] - self.before[last + 1]
+        return margins
+
+    @cached_property
+    def extents(self) -> Ranges:
+        """The places of each row's partition."""
+        return extents(self.sorted.part, ~self.gone)
+
+    def reached(self, call: OverCall) -> tuple[Mask, Ranges]:
+        """The rows that are left whose value of this call may have changed; and the rows each of these needs."""
+        frame = frame_of(call)
+        changed = self.moves if call.frame is None and not call.args else self.gone | self.fresh
+        if frame.unit == "ROWS":
+            return self._reached_by_rows(*offsets(frame), changed)
+        first, stop = self.sorted.bounds(frame)
+        mask = (holding(Ranges(first, stop), changed) | self.fresh)[~self.gone]
+        places = np.flatnonzero(mask)
+        first, stop = (self.before[ends[~self.gone][places]] for ends in (first, stop))
+        return mask, Ranges(np.minimum(first, places), np.maximum(stop, places + 1))
+
+    def _reached_by_rows(self, first: int | None, last: int | None, changed: Mask) -> tuple[Mask, Ranges]:
+        at = np.flatnonzero(changed)
+        inside = Ranges(self.extents.start[at], self.extents.stop[at])
+        reach = rows_reach(self.before[at], self.gone[at], inside, first, last)
+        mask = covered(reach, self.size) | self.fresh[~self.gone]
+        places = np.flatnonzero(mask)
+        inside = Ranges(self.extents.start[~self.gone][places], self.extents.stop[~self.gone][places])
+        wide = (end if end is None else fit(end, 0) for end, fit in ((first, min), (last, max)))
+        return mask, rows_frames(places, inside, *wide)

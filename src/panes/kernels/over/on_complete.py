@@ -1,0 +1,78 @@
+"""OVER windows whose partitions complete with a time window: all rows are there before any comes out.
+
+    PARTITION BY window_end, … ORDER BY total DESC       the partition is complete when window_end <= W
+
+So any order, frame and function is allowed, and each partition is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
+from panes.kernels.over.evaluate import OrderKey, OverCall, arranged, bounded, ordered, over_values
+from panes.kernels.state.release import WAITING, Release
+
+TOP = ("row_number", "rank", "dense_rank")
+
+
+@dataclass(frozen=True)
+class OverOnComplete:
+    """`release.time` is the column with the moment at which a row's partition is complete, one of `partition`.
+
+    Ties of `order_by` are in the order of `release`. `top_n` is a rank's output and the greatest that comes out.
+    """
+
+    partition: tuple[str, ...]
+    order_by: tuple[OrderKey, ...]
+    calls: tuple[OverCall, ...]
+    release: Release
+    top_n: tuple[str, int] | None = None
+
+    def depends_on(self) -> dict[str, Any]:
+        columns = {"partition by": sorted(self.partition), "order by": ordered(self.order_by)}
+        columns |= {"top": list(self.top_n or ()), **self.release.depends_on()}
+        return {"state": "over on complete 1", **columns}
+
+    def pack(self, rows: pa.Table) -> pa.Table:
+        """Rows keep their places: order matters."""
+        return rows
+
+    def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+        """Compute the partitions that are complete."""
+        passed = clock if clock.watermark is None else replace(clock, watermark=clock.watermark + 1)
+        rows, waiting, late = self.release.take(state.chunks, batch, passed)
+        chunks = self._needed(state.chunks, waiting)
+        out = None if rows is None else self._evaluated(rows)
+        counters = {
+            "late_rows": late,
+            "rows_out": out.num_rows if out is not None else 0,
+            "buffered_rows": sum(chunk.rows for chunk in chunks),
+        }
+        wake = min((chunk.low for chunk in chunks), default=None)
+        return Step(State(chunks, state.facts), out, counters, wake)
+
+    def _evaluated(self, rows: pa.Table) -> pa.Table:
+        table = arranged(bounded(rows, self.calls, self.order_by), self.partition, self.order_by)
+        found = table.having(over_values(table, self.calls)).rows
+        if self.top_n is None:
+            return found
+        name, most = self.top_n
+        return found.filter(pc.less_equal(found[name], most))
+
+    def _needed(self, old: Sequence[Chunk], waiting: Sequence[Chunk]) -> tuple[Chunk, ...]:
+        """Of the best n nothing else is needed: a row behind n others stays behind them."""
+        if self.top_n is None or len(self.calls) != 1 or self.calls[0].function not in TOP:
+            return tuple(waiting)
+        known = {chunk.id for chunk in old}
+        return tuple(chunk if chunk.id in known else self._best(chunk) for chunk in waiting)
+
+    def _best(self, chunk: Chunk) -> Chunk:
+        rows = chunk.load().sort_by([(name, "ascending") for name in self.release.order])
+        best = self._evaluated(rows).drop_columns([self.calls[0].output])
+        return chunk if best.num_rows == chunk.rows else new_chunk(best, self.release.time, WAITING)

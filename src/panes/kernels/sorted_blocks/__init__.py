@@ -1,0 +1,1 @@
+"""Rows in sorted blocks with fences: what must be read is known without reading."""

@@ -1,0 +1,1 @@
+"""What kernels keep between micro-batches, and when they let go of it."""

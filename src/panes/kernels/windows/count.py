@@ -1,0 +1,229 @@
+"""Count windows: n consecutive rows of a partition; with `every`, the last n rows at each multiple of `every`.
+
+n = 3              1 2 3 | 4 5 6 | 7 …
+n = 3, every = 2   at 4: 2 3 4, at 6: 4 5 6, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from panes.kernels.aggregates.grouping import Fold, Grouping, with_window_bounds
+from panes.kernels.duck import query, quoted, same
+from panes.kernels.kernel import Clock, State, Step, new_chunk, seconds
+from panes.kernels.state.release import WAITING, Release
+from panes.kernels.windows.slices import END, START
+
+INDEX, STOP, SEEN = "row_index", "window_stop", "rows_seen"
+LIFE, LAST = "partition_life", "last_time"  # a partition that was forgotten begins another life
+SEEN_ROWS, KEPT_ROWS = "seen", "kept"
+
+
+@dataclass(frozen=True)
+class CountWindows:
+    """The kernel of count windows. `partition` keys have a count each, `keys` group the rows inside a window.
+
+    Without `every` a window in the making is its accumulators; with it, the last n rows of each partition are kept. A
+    row more than `ttl` microseconds after the previous one of its partition counts from 1 again.
+    """
+
+    count: int
+    every: int | None
+    partition: tuple[str, ...]
+    keys: tuple[str, ...]
+    folds: tuple[Fold, ...]
+    release: Release
+    ttl: int | None = None
+
+    def depends_on(self) -> dict[str, Any]:
+        columns = {"partition by": sorted(self.partition), "group by": sorted(self.keys), **self.release.depends_on()}
+        lengths = {"count": self.count, "every": self.every, "state_ttl": seconds(self.ttl)}
+        return {"state": "counts 1", **lengths, **columns}
+
+    def pack(self, rows: pa.Table) -> pa.Table:
+        """Rows keep their places: order matters."""
+        return rows
+
+    @property
+    def _lives(self) -> tuple[str, ...]:
+        """What has a count: a partition, or one life of it."""
+        return self.partition if self.ttl is None else (*self.partition, LIFE)
+
+    def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+        """Number the released rows, and give out every window that is full."""
+        waiting = [chunk for chunk in state.chunks if chunk.kind == WAITING]
+        rows, still_waiting, late = self.release.take(waiting, batch, clock)
+        seen = _table(state, SEEN_ROWS)
+        kept = _table(state, KEPT_ROWS)
+        out: list[pa.Table] = []
+        if rows is not None:
+            rows = rows if self.ttl is None else self._in_lives(rows, seen)
+            numbered, seen = self._numbered(rows, seen)
+            kept = self._folded(numbered) if kept is None else self._joined(kept, self._folded(numbered))
+            stops = self._stops(numbered)
+            out += self._windows(kept, stops)
+            kept = self._without_done(kept, seen)
+        seen, expired = self._without_dead(seen, clock)
+        kept = self._without_done(kept, seen) if expired is not None and kept is not None and seen is not None else kept
+        if clock.flush and kept is not None and seen is not None:
+            out += self._windows(kept, self._last_stops(seen))
+            kept, seen = None, None
+        result = pa.concat_tables(out, promote_options="permissive") if out else None
+        if rows is None and expired is None and not clock.flush:
+            held = [chunk for chunk in state.chunks if chunk.kind != WAITING]
+        else:
+            tables = ((SEEN_ROWS, seen), (KEPT_ROWS, kept))
+            held = [new_chunk(table, None, kind) for kind, table in tables if table is not None and table.num_rows]
+        counters = {
+            "late_rows": late,
+            "rows_out": result.num_rows if result is not None else 0,
+            "groups": kept.num_rows if kept is not None else 0,
+            "open_windows": self._open_windows(seen) if seen is not None else 0,
+            "buffered_rows": sum(chunk.rows for chunk in still_waiting),
+            "expired_rows": expired or 0,
+        }
+        moments = [chunk.low + 1 for chunk in still_waiting]
+        if self.ttl is not None and seen is not None and seen.num_rows:
+            moments.append(int(pc.min(seen[LAST]).as_py()) + self.ttl + 1)
+        return Step(State((*still_waiting, *held), state.facts), result, counters, min(moments, default=None))
+
+    def _in_lives(self, rows: pa.Table, seen: pa.Table | None) -> pa.Table:
+        """Rows with the number of their partition's life, and their time."""
+        over = _partition_by(self.partition)
+        order = ", ".join(f"r.{quoted(name)}" for name in self.release.order)
+        last, life, join = "NULL", "0", ""
+        tables = {"parts": rows.append_column(LAST, rows[self.release.time].cast(pa.int64()))}
+        if seen is not None:
+            last, life = f"s.{LAST}", f"coalesce(s.{LIFE}, 0)"
+            join = f" LEFT JOIN seen s ON {same(self.partition, 'r', 's')}"
+            tables["seen"] = seen
+        before = f"coalesce(lag(r.{LAST}) OVER ({over}ORDER BY {order}), {last})"
+        return query(
+            f"SELECT r.* EXCLUDE (life, reborn), (life + sum(reborn::INT) OVER ({over}ORDER BY {order}))::BIGINT "
+            f"AS {LIFE} FROM (SELECT r.*, {life} AS life, coalesce(r.{LAST} - {before} > {self.ttl}, false) AS reborn "
+            f"FROM parts r{join}) r",
+            **tables,
+        )
+
+    def _without_dead(self, seen: pa.Table | None, clock: Clock) -> tuple[pa.Table | None, int | None]:
+        """The counts of partitions that are not forgotten; and, if any is, how many of its rows were in no window."""
+        if self.ttl is None or seen is None or not seen.num_rows:
+            return seen, None
+        by = f"PARTITION BY {', '.join(quoted(name) for name in self.partition)}" if self.partition else ""
+        passed = "false" if clock.watermark is None else f"{LAST} + {self.ttl} < {clock.watermark}"
+        marked = query(f"SELECT *, {LIFE} < max({LIFE}) OVER ({by}) OR {passed} AS dead FROM parts", parts=seen)
+        if not pc.any(marked["dead"]).as_py():
+            return seen, None
+        step = self.every or self.count
+        emitted = f"{SEEN} // {step} * {step}"
+        since = f"{SEEN} - CASE WHEN {emitted} >= {self.count} THEN {emitted} ELSE 0 END"
+        expired = query(f"SELECT sum({since})::BIGINT AS n FROM parts WHERE dead", parts=marked)["n"][0].as_py()
+        return marked.filter(pc.invert(marked["dead"])).drop_columns(["dead"]), int(expired or 0)
+
+    def _numbered(self, rows: pa.Table, seen: pa.Table | None) -> tuple[pa.Table, pa.Table]:
+        """Rows with their number in the partition, from 0; and how many each partition has had."""
+        over = _partition_by(self._lives)
+        order = ", ".join(f"r.{quoted(name)}" for name in self.release.order)
+        before = "0"
+        join = ""
+        tables = {"parts": rows}
+        if seen is not None:
+            before = f"coalesce(s.{SEEN}, 0)"
+            join = f" LEFT JOIN seen s ON {same(self._lives, 'r', 's')}"
+            tables["seen"] = seen
+        numbered = query(
+            f"SELECT r.*, row_number() OVER ({over}ORDER BY {order}) - 1 + {before} AS {INDEX} FROM parts r{join}",
+            **tables,
+        )
+        names = [quoted(name) for name in self._lives]
+        group = f" GROUP BY {', '.join(names)}" if names else ""
+        last = [f"max({LAST}) AS {LAST}"] if self.ttl is not None else []
+        counted = query(
+            f"SELECT {', '.join([*names, f'max({INDEX}) + 1 AS {SEEN}', *last])} FROM parts{group}", parts=numbered
+        )
+        if seen is not None:
+            both = pa.concat_tables([seen, counted], promote_options="permissive")
+            largest = [f"max({SEEN}) AS {SEEN}", *last]
+            counted = query(f"SELECT {', '.join([*names, *largest])} FROM parts{group}", parts=both)
+        return numbered, counted
+
+    def _grouping(self, by: Sequence[str], order: tuple[str, ...] = ()) -> Grouping:
+        return Grouping((*self._lives, *by, *self.keys), self.folds, order)
+
+    def _folded(self, numbered: pa.Table) -> pa.Table:
+        """Accumulators per window, or the rows themselves where windows overlap."""
+        if self.every is not None:
+            return numbered
+        rows = query(f"SELECT *, ({INDEX} // {self.count} + 1) * {self.count} AS {STOP} FROM parts", parts=numbered)
+        return self._grouping((STOP,), self.release.order).fold(rows)
+
+    def _joined(self, kept: pa.Table, new: pa.Table) -> pa.Table:
+        if self.every is not None:
+            return pa.concat_tables([kept, new], promote_options="permissive")
+        return self._grouping((STOP,)).merge([kept, new])
+
+    def _stops(self, numbered: pa.Table) -> pa.Table:
+        """The numbers at which a window of each partition ends among these rows."""
+        step = self.every or self.count
+        names = ", ".join([*(quoted(name) for name in self._lives), f"{INDEX} + 1 AS {STOP}"])
+        where = f"({INDEX} + 1) % {step} = 0 AND {INDEX} + 1 >= {self.count}"
+        return query(f"SELECT {names} FROM parts WHERE {where}", parts=numbered)
+
+    def _last_stops(self, seen: pa.Table) -> pa.Table:
+        """At the end of the input: the partitions that have had rows since their last window."""
+        step = self.every or self.count
+        stop = SEEN if self.every is not None else f"({SEEN} // {step} + 1) * {step}"
+        names = ", ".join([*(quoted(name) for name in self._lives), f"{stop} AS {STOP}"])
+        where = f"{SEEN} % {step} <> 0 OR {SEEN} < {self.count}"
+        return query(f"SELECT {names} FROM parts WHERE {where}", parts=seen)
+
+    def _open_windows(self, seen: pa.Table) -> int:
+        """How many windows have rows and have not closed: they end less than n rows after the last one."""
+        step, rows = self.every or self.count, seen[SEEN].to_numpy()
+        ended = np.maximum(rows, self.count - 1)
+        return int(((rows + self.count - 1) // step - ended // step).sum())
+
+    def _windows(self, kept: pa.Table, stops: pa.Table) -> list[pa.Table]:
+        """The windows that end at `stops`, evaluated."""
+        if not stops.num_rows:
+            return []
+        if self.every is None:
+            groups = query(
+                f"SELECT k.* FROM kept k JOIN stops s ON {same(self._lives, 'k', 's')} AND k.{STOP} = s.{STOP}",
+                kept=kept,
+                stops=stops,
+            )
+        else:
+            inside = f"k.{INDEX} >= s.{STOP} - {self.count} AND k.{INDEX} < s.{STOP}"
+            rows = query(
+                f"SELECT k.*, s.{STOP} FROM kept k JOIN stops s ON {same(self._lives, 'k', 's')} AND {inside}",
+                kept=kept,
+                stops=stops,
+            )
+            groups = self._grouping((STOP,), self.release.order).fold(rows)
+        values = self._grouping((STOP,)).evaluate(groups)
+        values = with_window_bounds(values, (*self._lives, STOP), START, END) if self.keys else values
+        hidden = [STOP, *([LIFE] if self.ttl is not None else [])]
+        return [values.drop_columns(hidden)] if values.num_rows else []
+
+    def _without_done(self, kept: pa.Table, seen: pa.Table) -> pa.Table:
+        """What a later window still needs."""
+        needed = f"k.{STOP} > s.{SEEN}" if self.every is None else f"k.{INDEX} >= s.{SEEN} - {self.count}"
+        return query(
+            f"SELECT k.* FROM kept k JOIN seen s ON {same(self._lives, 'k', 's')} AND {needed}", kept=kept, seen=seen
+        )
+
+
+def _table(state: State, kind: str) -> pa.Table | None:
+    parts = [chunk.load() for chunk in state.chunks if chunk.kind == kind]
+    return pa.concat_tables(parts, promote_options="permissive") if parts else None
+
+
+def _partition_by(names: Sequence[str]) -> str:
+    return f"PARTITION BY {', '.join(f'r.{quoted(name)}' for name in names)} " if names else ""

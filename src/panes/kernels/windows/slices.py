@@ -1,0 +1,287 @@
+"""Tumbling and hopping windows: a row is folded once, into the slice between two consecutive window edges.
+
+    hop    |----|----|----|        size 10, hop 4: edges at 0, 2, 4, 6, 8, 10, …
+    slices |-|--|-|--|-|--|        (4k and 4k + 10 mod 4)
+
+A window is the merge of its slices. With size = hop a slice is the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from panes.kernels.aggregates.grouping import COUNT, Grouping
+from panes.kernels.changelog.changes import difference
+from panes.kernels.duck import query, quoted, same
+from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk, seconds
+from panes.kernels.state.compaction import compacted
+
+SLICE, START, END = "slice", "window_start", "window_end"
+FOREVER = 2**63 - 1
+MOST_SLICES = 4096
+
+Times = npt.NDArray[np.int64]
+
+
+def slice_starts(times: Times, size: int, hop: int) -> Times:
+    """The start of each time's slice; floor, also before 1970.
+
+    >>> slice_starts(np.array([-1, 0, 1, 2, 5, 9]), 10, 4)
+    array([-2,  0,  0,  2,  4,  8])
+    """
+    base: Times = np.floor_divide(times, hop) * hop
+    cut = size % hop
+    return np.where(times - base >= cut, base + cut, base) if cut else base
+
+
+def in_some_window(slices: Times, size: int, hop: int) -> npt.NDArray[np.bool_]:
+    """Whether a slice lies in any window: with hop > size there are gaps."""
+    inside: npt.NDArray[np.bool_] = slices - np.floor_divide(slices, hop) * hop < size
+    return inside
+
+
+def unique(slices: Times) -> Times:
+    """Each once, in no order: there are few among many, so hashing them is much faster than sorting.
+
+    >>> unique(np.array([20, 10, 20]))
+    array([20, 10])
+    """
+    once: Times = pc.unique(pa.array(slices)).to_numpy()
+    return once
+
+
+def later(one: int | None, other: int | None) -> int | None:
+    """The later of two moments, either of which may not be known yet."""
+    return max((moment for moment in (one, other) if moment is not None), default=None)
+
+
+@dataclass(frozen=True)
+class SliceWindows:
+    """The kernel of tumbling (size = hop) and hopping windows; lengths and times are microseconds."""
+
+    size: int
+    hop: int
+    time: str
+    keys: tuple[str, ...]
+    grouping: Grouping  # by SLICE and the keys
+    late: bool = True
+    changes: bool = False  # after each batch the groups that changed come out, and closing is silent
+
+    def depends_on(self) -> dict[str, Any]:
+        lengths = {"size": seconds(self.size), "hop": seconds(self.hop)}
+        return {"state": "slices 1", **lengths, "group by": sorted(self.keys), "order": list(self.grouping.order)}
+
+    def pack(self, rows: pa.Table) -> pa.Table:
+        """Rows folded by slice and key; rows in no window are left out."""
+        times = rows[self.time].cast(pa.int64()).to_numpy()
+        starts = slice_starts(times, self.size, self.hop)
+        rows = rows.append_column(SLICE, pa.array(starts))
+        if self.hop > self.size:
+            rows = rows.filter(pa.array(in_some_window(starts, self.size, self.hop)))
+        return self.grouping.fold(rows)
+
+    def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+        """Close what the watermark has passed, take the batch in, and at the end of input close the rest."""
+        if self.changes:
+            return self._step_with_changes(state, batch, clock)
+        closed = state.facts.get("closed")
+        watermark = clock.watermark
+        chunks = state.chunks
+        out: list[pa.Table] = []
+        late = 0
+        if self.late and watermark is not None:
+            out += self._due(chunks, closed, watermark)
+            closed = later(closed, watermark)
+        if batch is not None and batch.num_rows:
+            batch, late = self._without_late(batch, closed if self.late else None)
+            chunks = self._add(chunks, batch, closed)
+        if not self.late and watermark is not None:
+            out += self._due(chunks, closed, watermark)
+            closed = later(closed, watermark)
+        if clock.flush:
+            out += self._due(chunks, closed, FOREVER)
+            chunks, closed = (), closed
+        chunks = self._without_passed(chunks, closed)
+        rows = pa.concat_tables(out) if out else None
+        facts = {"closed": closed, "slices": self._slices(state, batch, chunks, closed)}
+        return Step(State(chunks, facts), rows, self._counters(chunks, facts, rows, late), self._wake(chunks, closed))
+
+    def _step_with_changes(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+        """Take the batch in, and give out how the open windows that it touches have changed.
+
+        Above another operator rows come with the watermark that released them: the windows that it closes still count.
+        """
+        before = state.facts.get("closed")
+        closed = later(before, clock.watermark)
+        chunks, rows, late = state.chunks, None, 0
+        if batch is not None and batch.num_rows:
+            open_since = closed if self.late else before
+            batch, late = self._without_late(batch, open_since)
+            if batch.num_rows:
+                rows = self._changes(chunks, batch, open_since)
+                chunks = self._add(chunks, batch, open_since)
+        chunks = () if clock.flush else self._without_passed(chunks, closed)
+        facts = {"closed": closed, "slices": self._slices(state, batch, chunks, closed)}
+        return Step(State(chunks, facts), rows, self._counters(chunks, facts, rows, late), self._wake(chunks, closed))
+
+    def _changes(self, chunks: Iterable[Chunk], batch: pa.Table, closed: int | None) -> pa.Table:
+        windows = self._windows(batch[SLICE].to_numpy(), closed, FOREVER)
+        if not windows.num_rows:
+            windows = pa.table({START: pa.array([], pa.int64())})
+        low, high = (pc.min_max(windows[START]).as_py()[end] or 0 for end in ("min", "max"))
+        old = [chunk.load() for chunk in chunks if chunk.low < high + self.size and chunk.high >= low]
+        touched = self._in_windows(batch, windows)
+        before = self._touched(self.grouping.merge(old) if old else batch.slice(0, 0), windows, touched)
+        after = self._touched(self.grouping.merge([*old, batch, batch.slice(0, 0)]), windows, touched)
+        return difference(self._bounded(before), self._bounded(after), (START, END, *self.keys))
+
+    def _in_windows(self, parts: pa.Table, windows: pa.Table) -> pa.Table:
+        """Each group of `parts` once for every window that it is in."""
+        return query(
+            f"SELECT * FROM parts JOIN due ON {SLICE} >= {START} AND {SLICE} < {START} + {self.size}",
+            parts=parts,
+            due=windows,
+        )
+
+    def _touched(self, parts: pa.Table, windows: pa.Table, touched: pa.Table) -> pa.Table:
+        """The groups of the windows and keys that a batch touches, merged over their slices."""
+        names = [quoted(name) for name in self.keys]
+        merges = [fold.merge_sql() for fold in self.grouping.folds]
+        return query(
+            f"SELECT {', '.join([f'{START} AS {SLICE}', *names, *merges])} "
+            f"FROM inside p SEMI JOIN touched t ON {same((START, *self.keys), 'p', 't')} "
+            f"GROUP BY {', '.join([START, *names])}",
+            inside=self._in_windows(parts, windows),
+            touched=touched,
+        )
+
+    def _bounded(self, groups: pa.Table) -> pa.Table:
+        """The values of groups, with the bounds of their windows."""
+        values = self.grouping.evaluate(groups)
+        starts = values[SLICE]
+        ends = pc.add(starts, pa.scalar(self.size, pa.int64()))
+        return values.drop_columns([SLICE]).append_column(START, starts).append_column(END, ends)
+
+    def _last_end(self, slices: Times) -> Times:
+        """The end of the last window that a slice is in."""
+        ends: Times = np.floor_divide(slices, self.hop) * self.hop + self.size
+        return ends
+
+    def _without_late(self, batch: pa.Table, closed: int | None) -> tuple[pa.Table, int]:
+        """The groups that are not late, and how many rows are; nothing else asks for the number of rows."""
+        groups = batch.drop_columns([COUNT])
+        if closed is None:
+            return groups, 0
+        open_ = self._last_end(batch[SLICE].to_numpy()) > closed
+        if open_.all():
+            return groups, 0
+        late = int(pc.sum(batch[COUNT].filter(pa.array(~open_))).as_py())
+        return groups.filter(pa.array(open_)), late
+
+    def _add(self, chunks: tuple[Chunk, ...], batch: pa.Table, closed: int | None) -> tuple[Chunk, ...]:
+        """A new chunk for the batch; of older ones that it takes in, closed windows are left out."""
+        if not batch.num_rows:
+            return chunks
+        kept, parts = compacted(chunks, batch, lambda chunk: self._open(chunk.load(), closed))
+        merged = self.grouping.merge(parts) if len(parts) > 1 else self.grouping.merge([batch, batch.slice(0, 0)])
+        return (*kept, new_chunk(merged, SLICE)) if merged.num_rows else kept
+
+    def _open(self, part: pa.Table, closed: int | None) -> pa.Table:
+        return part if closed is None else part.filter(pa.array(self._last_end(part[SLICE].to_numpy()) > closed))
+
+    def _due(self, chunks: Iterable[Chunk], closed: int | None, watermark: int) -> list[pa.Table]:
+        """The windows that end in (closed, watermark], evaluated."""
+        touched = [c for c in chunks if self._first_end(c.low) <= watermark]
+        if not touched or (closed is not None and closed >= watermark):
+            return []
+        tables = [chunk.load() for chunk in touched]
+        if self.size == self.hop:
+            return self._due_slices(self.grouping.merge(tables), closed, watermark)
+        parts = pa.concat_tables(tables, promote_options="permissive")
+        due = self._windows(parts[SLICE].to_numpy(), closed, watermark)
+        if not due.num_rows:
+            return []
+        names = [quoted(name) for name in self.keys]
+        merges = [fold.merge_sql() for fold in self.grouping.folds]
+        sql = (
+            f"SELECT {', '.join([f'{START} AS {SLICE}', *names, *merges])} "
+            f"FROM parts JOIN due ON {SLICE} >= {START} AND {SLICE} < {START} + {self.size} "
+            f"GROUP BY {', '.join([START, *names])}"
+        )
+        return [self._bounded(query(sql, parts=self._with_core(parts, due), due=due))]
+
+    def _with_core(self, groups: pa.Table, due: pa.Table) -> pa.Table:
+        """The slices that all due windows have in common, merged into one: it is in all of them."""
+        ends = pc.min_max(due[START]).as_py()
+        slices = groups[SLICE].to_numpy()
+        core = (slices >= ends["max"]) & (slices < ends["min"] + self.size)
+        if due.num_rows == 1 or not core.any():
+            return groups
+        place = groups.column_names.index(SLICE)
+        groups = groups.set_column(place, SLICE, pa.array(np.where(core, ends["max"], slices)))
+        return self.grouping.merge([groups, groups.slice(0, 0)])
+
+    def _due_slices(self, groups: pa.Table, closed: int | None, watermark: int) -> list[pa.Table]:
+        """Tumbling windows are slices: there is nothing to merge."""
+        ends = groups[SLICE].to_numpy() + self.size
+        due = ends <= watermark if closed is None else (ends > closed) & (ends <= watermark)
+        return [self._bounded(groups.filter(pa.array(due)))] if due.any() else []
+
+    def _first_end(self, slice_: int) -> int:
+        """The end of the first window that a slice is in."""
+        first = -((self.size - 1 - slice_) // self.hop) * self.hop if self.size != self.hop else slice_
+        return first + self.size
+
+    def _windows(self, slices: Times, closed: int | None, watermark: int) -> pa.Table:
+        """The starts of the windows that hold any of these slices and end in (closed, watermark]."""
+        slices = unique(slices)
+        bases = np.floor_divide(slices, self.hop) * self.hop
+        shifts = np.arange(0, max(1, -(-self.size // self.hop))) * self.hop
+        starts = np.unique((bases[:, None] - shifts[None, :]).ravel()) if len(slices) else slices
+        ends = starts + self.size
+        wanted = ends <= watermark if closed is None else (ends > closed) & (ends <= watermark)
+        return pa.table({START: starts[wanted]})
+
+    def _without_passed(self, chunks: tuple[Chunk, ...], closed: int | None) -> tuple[Chunk, ...]:
+        if closed is None:
+            return chunks
+        return tuple(chunk for chunk in chunks if int(self._last_end(np.array([chunk.high]))[0]) > closed)
+
+    def _wake(self, chunks: tuple[Chunk, ...], closed: int | None) -> int | None:
+        """The earliest end of an open window."""
+        if not chunks:
+            return None
+        first = min(self._first_end(chunk.low) for chunk in chunks)
+        if closed is not None and first <= closed:
+            first += ((closed - first) // self.hop + 1) * self.hop
+        return first
+
+    def _slices(self, state: State, batch: pa.Table | None, chunks: tuple[Chunk, ...], closed: int | None) -> list[int]:
+        """The slices that are open, for the gauges; the oldest ones, where there are very many."""
+        if not chunks:
+            return []
+        known: Times = np.array(state.facts.get("slices", []), np.int64)
+        if batch is not None and batch.num_rows:
+            known = np.union1d(known, unique(batch[SLICE].to_numpy()))
+        open_ = known if closed is None else known[self._last_end(known) > closed]
+        return [int(one) for one in open_[:MOST_SLICES]]
+
+    def _counters(
+        self, chunks: tuple[Chunk, ...], facts: dict[str, Any], rows: pa.Table | None, late: int
+    ) -> dict[str, int]:
+        starts = self._windows(np.array(facts["slices"], np.int64), facts["closed"], FOREVER)[START]
+        oldest = {"oldest_open_window": pc.min(starts).as_py()} if len(starts) else {}
+        return {
+            "late_rows": late,
+            "rows_out": rows.num_rows if rows is not None else 0,
+            "groups": sum(chunk.rows for chunk in chunks),
+            "open_windows": len(starts),
+            **oldest,
+        }

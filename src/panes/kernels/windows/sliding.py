@@ -1,0 +1,583 @@
+"""Sliding windows: each row at t that triggers gives one window, with the rows of its partition around t.
+
+    lookback 10    t   1   5   12   14        windows   1:(1)   5:(1 5)   12:(5 12)   14:(5 12 14)
+
+Rows are sorted by partition and time, so that a window is a range of positions: [lo, hi). Small accumulators are
+folded over these ranges by a window function, others over the pairs of window and row.
+
+Rows are kept in blocks, in the order in which they came. A micro-batch whose triggers lie between t0 and t1 needs the
+rows at the edges of their windows one by one; the blocks between are in all of its windows:
+
+    [ block ][ block ][ block ][ block ][ block ]  new rows
+        t0-lookback … t1-lookback                  t0 … t1
+    |   rows one by one   |  one row a partition  |  rows   |
+
+For what is between, runs of 2^k blocks have a summary, which is made when it is first needed: a binary tree over the
+blocks, so that a long lookback takes few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from panes.kernels.aggregates.grouping import COUNT, Fold, Grouping
+from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk, seconds
+from panes.kernels.partitions import Codes, codes
+from panes.kernels.state.compaction import compacted
+from panes.kernels.state.release import WAITING, Release
+from panes.kernels.windows.slices import END, START, Times
+
+TRIGGER = "window_trigger"
+ROWS, SUMMARY, PENDING = "rows", "summary", "pending"  # kinds of chunks
+DUE, WINDOW = "window_due", "window_number"
+POSITION, CHOSEN, BACK, AHEAD = "row_position", "is_chosen", "rows_back", "rows_ahead"
+FIRST = "first_block"  # a fact: the number of the oldest block
+BLOCK = 1 << 16  # rows; blocks in a state are told from the small ones at its end by it
+PAIRS = 1 << 22  # pairs of window and row that are folded at once
+LARGEST = 1 << 62
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SlidingWindows:
+    """The kernel of sliding windows; lengths are microseconds. `keys` group the rows inside a window.
+
+    Without `lookahead` a window comes out with its trigger, otherwise once the watermark has passed its end. Where rows
+    do not wait (`release.waits` is False) and there is no lookahead, a window holds the rows that came before its
+    trigger, and the trigger. `trigger` is the column that says which rows trigger; without it, all do.
+
+    A row more than `ttl` after the previous one of its partition does not see the older rows, and older triggers
+    whose window would reach it are dropped.
+    """
+
+    lookback: int
+    lookahead: int | None
+    trigger: str | None
+    partition: tuple[str, ...]
+    keys: tuple[str, ...]
+    folds: tuple[Fold, ...]
+    release: Release
+    ttl: int | None = None
+
+    def depends_on(self) -> dict[str, Any]:
+        lengths = {"lookback": seconds(self.lookback), "lookahead": seconds(self.lookahead)}
+        columns = {"partition by": sorted(self.partition), "group by": sorted(self.keys), "when": self.trigger}
+        return {
+            "state": "sliding 1",
+            **lengths,
+            **columns,
+            **self.release.depends_on(),
+            "state_ttl": seconds(self.ttl),
+        }
+
+    def pack(self, rows: pa.Table) -> pa.Table:
+        """Rows keep their places: order matters."""
+        return rows
+
+    def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
+        """Give out the windows that fall due, keep the rows that later ones can reach."""
+        rows, waiting, late = self.release.take(_of(state, WAITING), batch, clock)
+        triggers, pending = self._due(_of(state, PENDING), rows, clock)
+        store = Store(_of(state, ROWS), _of(state, SUMMARY), state.facts.get(FIRST, 0))
+        out, expired = None, 0
+        if triggers is not None:
+            out, expired, store = self._windows(triggers, rows, store)
+        if clock.flush:
+            store = Store()
+        elif rows is not None or triggers is not None:
+            store = self._kept(store, rows, clock.watermark)
+        chunks = (*waiting, *pending, *store.blocks, *store.summaries)
+        counters = self._counters(waiting, pending, store) | {
+            "late_rows": late,
+            "rows_out": out.num_rows if out is not None else 0,
+            "expired_rows": expired,
+        }
+        wake = min((chunk.low + 1 for chunk in (*waiting, *pending)), default=None)
+        return Step(State(chunks, {FIRST: store.first}), out, counters, wake)
+
+    @property
+    def _ahead(self) -> int:
+        return self.lookahead or 0
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        return self.release.order if any(fold.accumulator.ordered for fold in self.folds) else ()
+
+    @property
+    def _folded(self) -> list[str]:
+        """What is read of a row that is in a window."""
+        read = [name for fold in self.folds for name in (*fold.args, fold.condition) if name is not None]
+        return list(dict.fromkeys([*self.keys, *self._order, *read]))
+
+    @property
+    def _columns(self) -> list[str]:
+        """What is kept of a row."""
+        return list(dict.fromkeys([*self.partition, self.release.time, *self._folded]))
+
+    def _due(
+        self, pending: Sequence[Chunk], rows: pa.Table | None, clock: Clock
+    ) -> tuple[pa.Table | None, tuple[Chunk, ...]]:
+        """The triggers whose windows come out now, in order; and those that have to wait."""
+        new = rows.filter(_true(rows, self.trigger)) if rows is not None and self.trigger else rows
+        if self.lookahead is None:
+            return (new if new is not None and new.num_rows else None), ()
+        ends = Release(DUE, self.release.order, waits=True, late=False)
+        passed, later, _ = ends.take(pending, None, clock)
+        later = tuple(chunk if chunk.kind == PENDING else replace(chunk, kind=PENDING) for chunk in later)
+        if new is None or not new.num_rows:
+            return passed, later
+        names = dict.fromkeys([*self.partition, self.release.time, *self.release.order])
+        due = pc.add(_times(new, self.release.time), self.lookahead)
+        now, open_, _ = ends.take((), new.select(list(names)).append_column(DUE, due), clock)
+        for chunk in open_:
+            later = appended(later, chunk.load(), DUE, PENDING)
+        parts = [part for part in (passed, now) if part is not None]
+        return (pa.concat_tables(parts, promote_options="permissive") if parts else None), later
+
+    def _windows(self, triggers: pa.Table, rows: pa.Table | None, store: Store) -> tuple[pa.Table | None, int, Store]:
+        """The windows of these triggers; how many were dropped; and the store, perhaps with more summaries."""
+        reach = Reach.of(_array(triggers, self.release.time), self.lookback, self._ahead)
+        near, between = self._split(store, reach, rows)
+        summary = None
+        if between:
+            summary, store = store.summary(between, Grouping(self.partition, self.folds, self._order))
+        parts = [self._in_reach(chunk, reach) for chunk in near]
+        parts += [rows.select(self._columns)] if rows is not None else []
+        table = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+        frames = self._frames(table, triggers, rows)
+        if self._slides and frames.ordered:
+            values = self._slid(table, frames, triggers, summary)
+        else:
+            values = self._paired(table, frames)
+        out = self._labelled(values, triggers, frames) if values is not None else None
+        return out, triggers.num_rows - len(frames.number), store
+
+    @property
+    def _slides(self) -> bool:
+        """Whether windows are folded without looking at each pair of window and row."""
+        return not self.keys and all(fold.small for fold in self.folds)
+
+    @property
+    def _arrival(self) -> bool:
+        """Whether a window holds what came before its trigger, not all that is in its range."""
+        return not self.release.waits and self.lookahead is None
+
+    @property
+    def _forgets(self) -> bool:
+        """Whether the ttl can show: in the order of time, neighbours in a window are no further apart than its ends."""
+        return self.ttl is not None and (self._arrival or self.ttl < self.lookback + self._ahead)
+
+    def _split(self, store: Store, reach: Reach, rows: pa.Table | None) -> tuple[list[Chunk], list[int]]:
+        """The blocks whose rows are needed, and the numbers of those that are as a whole in every window."""
+        if self._arrival and self._forgets:
+            return list(store.blocks), []
+        near = {number: chunk for number, chunk in enumerate(store.blocks, store.first) if reach.meets(chunk)}
+        if not self._slides or self._forgets or (self._arrival and not _ascending(self._times(rows))):
+            return list(near.values()), []
+        between = [number for number, chunk in near.items() if chunk.rows >= BLOCK and self._in_all(chunk, reach)]
+        skipped = sum(near[number].rows for number in between)
+        needed = sum(chunk.rows for chunk in near.values()) - skipped + (rows.num_rows if rows is not None else 0)
+        if skipped <= needed:
+            return list(near.values()), []
+        return [chunk for number, chunk in near.items() if number not in set(between)], between
+
+    def _in_all(self, chunk: Chunk, reach: Reach) -> bool:
+        """Whether a block is as a whole in every window; with lookahead it may hold triggers, and then is needed."""
+        return reach.covers(chunk) and (self.lookahead is None or not reach.triggers(chunk))
+
+    def _in_reach(self, chunk: Chunk, reach: Reach) -> pa.Table:
+        table = chunk.load()
+        if (self._arrival and self._forgets) or (reach.low <= chunk.low and chunk.high <= reach.high):
+            return table
+        times = _times(table, self.release.time)
+        return table.filter(pc.and_(pc.greater_equal(times, reach.low), pc.less_equal(times, reach.high)))
+
+    def _times(self, table: pa.Table | None) -> Times:
+        return _array(table, self.release.time) if table is not None else np.zeros(0, np.int64)
+
+    def _frames(self, table: pa.Table, triggers: pa.Table, rows: pa.Table | None) -> Frames:
+        """Where the window of each trigger is among the sorted rows of the table; new rows are its last ones."""
+        times, moments = self._times(table), self._times(triggers)
+        of_rows, of_triggers = _codes([table, triggers], self.partition)
+        index, number = Index.of(of_rows, times), _places(of_triggers, moments)
+        of_triggers, moments = of_triggers[number], moments[number]
+        lo = index.find(of_triggers, moments - self.lookback)
+        hi = index.find(of_triggers, moments + self._ahead + 1)
+        frames = Frames(index, number, lo, hi, index.find(of_triggers, moments))
+        if rows is not None and self._arrival:
+            frames = self._so_far(frames, times, rows)
+        return self._remembered(frames) if self._forgets and frames.ordered else frames
+
+    def _so_far(self, frames: Frames, times: Times, rows: pa.Table) -> Frames:
+        """Windows end with their trigger; where times are not in order, what came later is left out row by row."""
+        new = np.arange(rows.num_rows) if self.trigger is None else np.flatnonzero(_true(rows, self.trigger))
+        came = (len(times) - rows.num_rows + new)[frames.number]
+        if _ascending(times if self._forgets else self._times(rows)):
+            host = frames.index.inverse()[came]
+            return replace(frames, host=host, hi=host + 1)
+        since = np.zeros(len(times), np.int64)
+        if self.ttl is not None:
+            numbers = frames.index.numbers[frames.index.inverse()]
+            places = _places(numbers, np.zeros_like(times))
+            since[places] = places[_starts(numbers[places], times[places], self.ttl)]
+        return replace(frames, since=since[came], until=came).where(np.argsort(frames.number))
+
+    def _remembered(self, frames: Frames) -> Frames:
+        """Windows start after the last gap of more than the ttl; those with one after their trigger are dropped."""
+        assert self.ttl is not None
+        starts = _starts(frames.index.numbers, frames.index.times, self.ttl)
+        frames = replace(frames, lo=np.maximum(frames.lo, starts[frames.host]))
+        return frames.where(starts[frames.hi - 1] <= frames.host)
+
+    def _paired(self, table: pa.Table, frames: Frames) -> pa.Table | None:
+        """The values of windows, from pairs of window and row, some millions at a time."""
+        grouping = Grouping((WINDOW, *self.keys), self.folds, self._order)
+        columns = table.select(self._folded or [self.release.time])
+        values = []
+        for piece in frames.pieces():
+            numbers, places = piece.pairs()
+            rows = _with(columns.take(pa.array(places)), {WINDOW: numbers})
+            values.append(grouping.evaluate(grouping.fold(rows)))
+        return pa.concat_tables(values, promote_options="permissive") if values else None
+
+    def _slid(self, table: pa.Table, frames: Frames, triggers: pa.Table, summary: pa.Table | None) -> pa.Table | None:
+        """The values of windows, from a window function over the rows and what is between them."""
+        if not len(frames.number):
+            return None
+        rows = self._with_frames(table, frames)
+        frame = f"ORDER BY {POSITION} ROWS BETWEEN {BACK} PRECEDING AND {AHEAD} FOLLOWING"
+        states = _sorted(Grouping((POSITION,), self.folds, self._order).slide(rows, frame, CHOSEN), POSITION)
+        hosts = np.searchsorted(_array(states, POSITION), frames.host)
+        states = _with(states.take(pa.array(hosts)), {WINDOW: frames.number, COUNT: frames.hi - frames.lo})
+        grouping = Grouping((WINDOW,), self.folds)
+        if summary is not None:
+            states = grouping.merge([states.drop_columns([POSITION]), self._beside(triggers, summary)])
+        return grouping.evaluate(states)
+
+    def _with_frames(self, table: pa.Table, frames: Frames) -> pa.Table:
+        """The sorted rows, with their frames: the triggers' windows, and nothing but itself for any other row."""
+        columns = self._folded or [self.release.time]
+        chosen = np.zeros(table.num_rows, np.bool_)
+        back, ahead = np.zeros((2, table.num_rows), np.int32)
+        chosen[frames.host] = True
+        back[frames.host] = frames.host - frames.lo
+        ahead[frames.host] = frames.hi - 1 - frames.host
+        positions = np.arange(table.num_rows, dtype=np.int32)
+        bounds = {POSITION: positions, CHOSEN: chosen, BACK: back, AHEAD: ahead}
+        return _with(table.select(columns).take(pa.array(frames.index.order)), bounds)
+
+    def _beside(self, triggers: pa.Table, summary: pa.Table) -> pa.Table:
+        """The summary of its partition for each window."""
+        of_triggers, of_summary = _codes([triggers, summary], self.partition)
+        places = np.full(int(max(of_triggers.max(), of_summary.max())) + 1, -1)
+        places[of_summary] = np.arange(summary.num_rows)
+        found = places[of_triggers]
+        windows = np.flatnonzero(found >= 0)
+        parts = summary.drop_columns(list(self.partition)).take(pa.array(found[windows]))
+        return _with(parts, {WINDOW: windows})
+
+    def _labelled(self, values: pa.Table, triggers: pa.Table, frames: Frames) -> pa.Table:
+        """Values in the order of the frames, with the partition and the bounds of the window."""
+        rank = np.empty(triggers.num_rows, np.int64)
+        rank[frames.number] = np.arange(len(frames.number))
+        values = _sorted(_with(values, {POSITION: rank[_array(values, WINDOW)]}), POSITION)
+        triggers = triggers.select([*self.partition, self.release.time]).take(values[WINDOW])
+        times = _times(triggers, self.release.time)
+        out = triggers.select(self.partition)
+        for name in (*(key for key in self.keys if key not in self.partition), *(fold.state for fold in self.folds)):
+            out = out.append_column(name, values[name])
+        for name, shift in ((START, -self.lookback), (END, self._ahead), (TRIGGER, 0)):
+            out = out.append_column(name, pc.add(times, pa.scalar(shift, pa.int64())))
+        return out
+
+    def _kept(self, store: Store, rows: pa.Table | None, watermark: int | None) -> Store:
+        """The store with new rows, and without those that no later trigger reaches."""
+        oldest = watermark - self._ahead - self.lookback if watermark is not None else None
+        if oldest is not None:
+            store = store.since(oldest)
+        if rows is not None:
+            ends_gaps = self._arrival and self._forgets  # also a row that no trigger reaches
+            young = rows if ends_gaps or oldest is None else _from(rows, self.release.time, oldest)
+            blocks = appended(store.blocks, young.select(self._columns), self.release.time, ROWS)
+            store = replace(store, blocks=blocks)
+        return store
+
+    def _counters(self, waiting: Sequence[Chunk], pending: Sequence[Chunk], store: Store) -> dict[str, int]:
+        oldest = min((chunk.low for chunk in pending), default=None)
+        gauges = {
+            "open_windows": sum(chunk.rows for chunk in pending),
+            "buffered_rows": sum(chunk.rows for chunk in (*waiting, *store.blocks)),
+        }
+        return gauges if oldest is None else gauges | {"oldest_open_window": oldest - self._ahead - self.lookback}
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Triggers from `first` to `last`: their windows reach from `low` to `high`, and all of them hold what lies from
+    `inner_low` to `inner_high`."""
+
+    first: int
+    last: int
+    low: int
+    high: int
+    inner_low: int
+    inner_high: int
+
+    @staticmethod
+    def of(triggers: Times, lookback: int, lookahead: int) -> Reach:
+        first, last = int(triggers.min()), int(triggers.max())
+        return Reach(first, last, first - lookback, last + lookahead, last - lookback, first + lookahead)
+
+    def meets(self, chunk: Chunk) -> bool:
+        return chunk.low <= self.high and chunk.high >= self.low
+
+    def covers(self, chunk: Chunk) -> bool:
+        return chunk.low >= self.inner_low and chunk.high <= self.inner_high
+
+    def triggers(self, chunk: Chunk) -> bool:
+        return chunk.low <= self.last and chunk.high >= self.first
+
+
+@dataclass(frozen=True)
+class Store:
+    """Rows in blocks, in the order in which they came. Blocks of at least BLOCK rows stay as they are, and can have
+    summaries; the smaller ones at the end are joined as rows come, so that few remain.
+
+    `first` is the number of the first block; a summary covers the numbers from its `low` to its `high`.
+    """
+
+    blocks: tuple[Chunk, ...] = ()
+    summaries: tuple[Chunk, ...] = ()
+    first: int = 0
+
+    def since(self, oldest: int) -> Store:
+        """Without the first blocks, as far as they are older."""
+        passed = next((at for at, chunk in enumerate(self.blocks) if chunk.high >= oldest), len(self.blocks))
+        first = self.first + sum(chunk.rows >= BLOCK for chunk in self.blocks[:passed])
+        summaries = tuple(chunk for chunk in self.summaries if chunk.low >= first)
+        return Store(self.blocks[passed:], summaries, first)
+
+    def summary(self, numbers: Sequence[int], grouping: Grouping) -> tuple[pa.Table, Store]:
+        """Blocks as one row for each partition; summaries that had to be made are kept."""
+        known = {(chunk.low, chunk.high): chunk for chunk in self.summaries}
+        parts = [self._part(low, high, known, grouping) for low, high in runs(numbers)]
+        return grouping.merge(parts), replace(self, summaries=tuple(known.values()))
+
+    def _part(self, low: int, high: int, known: dict[tuple[int, int], Chunk], grouping: Grouping) -> pa.Table:
+        if (low, high) in known:
+            return known[low, high].load()
+        if low == high:
+            table = grouping.fold(self.blocks[low - self.first].load())
+        else:
+            middle = (low + high) // 2
+            halves = [self._part(low, middle, known, grouping), self._part(middle + 1, high, known, grouping)]
+            table = grouping.merge(halves)
+        known[low, high] = replace(new_chunk(table, None, SUMMARY), low=low, high=high)
+        return table
+
+
+def appended(blocks: Sequence[Chunk], rows: pa.Table, time: str, kind: str) -> tuple[Chunk, ...]:
+    """With new rows: small blocks at the end are joined with them, and what is big is cut, so that blocks are even."""
+    if not rows.num_rows:
+        return tuple(blocks)
+    small = sum(1 for _ in takewhile(lambda chunk: chunk.rows < BLOCK, reversed(blocks)))
+    big, rest = tuple(blocks[: len(blocks) - small]), blocks[len(blocks) - small :]
+    full = rows.num_rows + sum(chunk.rows for chunk in rest) >= BLOCK
+    kept, tables = ((), [rows, *(chunk.load() for chunk in reversed(rest))]) if full else compacted(rest, rows)
+    table = pa.concat_tables(tables[::-1], promote_options="permissive")
+    count = table.num_rows
+    ends = np.linspace(0, count, max(1, count // BLOCK) + 1).astype(int).tolist()
+    return (*big, *kept, *(new_chunk(table.slice(start, end - start), time, kind) for start, end in pairwise(ends)))
+
+
+def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Ascending numbers as ranges of 2^k numbers that start at a multiple of 2^k: few, and the same ones again.
+
+    >>> list(runs([3, 4, 5, 6, 7, 8, 9, 10]))
+    [(3, 3), (4, 7), (8, 9), (10, 10)]
+    """
+    at = 0
+    while at < len(numbers):
+        low, size = numbers[at], 1
+        while low % (2 * size) == 0 and numbers[at : at + 2 * size][-1] == low + 2 * size - 1:
+            size *= 2
+        yield low, low + size - 1
+        at += size
+
+
+@dataclass(frozen=True)
+class Index:
+    """Rows by partition and time, as one ascending array of numbers. `order` are their places in the table."""
+
+    order: Positions
+    numbers: Codes
+    times: Times
+    keys: Times
+    scale: Scale
+
+    @staticmethod
+    def of(numbers: Codes, times: Times) -> Index:
+        order = _places(numbers, times)
+        numbers, times = numbers[order], times[order]
+        scale = Scale.of(times, int(numbers.max(initial=0)) + 1)
+        return Index(order, numbers, times, numbers * scale.length + scale.ticks(times), scale)
+
+    def find(self, numbers: Codes, moments: Times) -> Positions:
+        """For each, the first position in its partition at or after the moment."""
+        keys = numbers * self.scale.length + self.scale.ticks(moments)
+        found: Positions = np.searchsorted(self.keys, keys).astype(np.int64)
+        return found
+
+    def inverse(self) -> Positions:
+        """The position of each place."""
+        positions = np.empty_like(self.order)
+        positions[self.order] = np.arange(len(self.order))
+        return positions
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Times as numbers from 0 to `length`, exclusive: microseconds, or where these are too many, the known times."""
+
+    base: int
+    length: int
+    known: Times | None = None
+
+    @staticmethod
+    def of(times: Times, partitions: int) -> Scale:
+        base, last = (int(times.min()), int(times.max())) if len(times) else (0, 0)
+        if last - base + 2 <= LARGEST // partitions:
+            return Scale(base, last - base + 2)
+        known = np.unique(times)
+        return Scale(base, len(known) + 1, known)
+
+    def ticks(self, moments: Times) -> Times:
+        """How far each moment is along; those between two known times count as the later one."""
+        if self.known is not None:
+            return np.searchsorted(self.known, moments).astype(np.int64)
+        ticks: Times = np.clip(moments, self.base, self.base + self.length - 1) - self.base
+        return ticks
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Windows as positions [lo, hi) of an index, those of a partition in the order of their triggers.
+
+    `number` says which trigger it is, `host` is the position of the trigger, or of a row at its time.
+
+    Where rows did not come in the order of their time, only those that came from `since` until `until` are in a window.
+    """
+
+    index: Index
+    number: Positions
+    lo: Positions
+    hi: Positions
+    host: Positions
+    since: Positions | None = None
+    until: Positions | None = None
+
+    @property
+    def ordered(self) -> bool:
+        return self.since is None
+
+    def where(self, chosen: npt.NDArray[Any] | slice) -> Frames:
+        """Some of the windows."""
+        names = ("number", "lo", "hi", "host", "since", "until")
+        parts = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: part[chosen] for name, part in parts.items() if part is not None})
+
+    def pieces(self) -> Iterator[Frames]:
+        """Windows that together have some millions of rows at most, or one that has more."""
+        before = np.cumsum(self.hi - self.lo) - (self.hi - self.lo)
+        cuts = [0, *(np.flatnonzero(np.diff(before // PAIRS)) + 1).tolist(), len(before)]
+        for start, end in pairwise(cuts):
+            if end > start:
+                yield self.where(slice(start, end))
+
+    def pairs(self) -> tuple[Positions, Positions]:
+        """Each row of each window: the number of the window, and the place of the row."""
+        sizes = self.hi - self.lo
+        before = np.cumsum(sizes) - sizes
+        positions = np.arange(int(sizes.sum())) + np.repeat(self.lo - before, sizes)
+        numbers, places = np.repeat(self.number, sizes), self.index.order[positions]
+        if self.since is None or self.until is None:
+            return numbers, places
+        came = (places >= np.repeat(self.since, sizes)) & (places <= np.repeat(self.until, sizes))
+        return numbers[came], places[came]
+
+
+def _of(state: State, kind: str) -> tuple[Chunk, ...]:
+    return tuple(chunk for chunk in state.chunks if chunk.kind == kind)
+
+
+def _times(table: pa.Table, name: str) -> pa.ChunkedArray:
+    return table[name].cast(pa.int64())
+
+
+def _array(table: pa.Table, name: str) -> Times:
+    times: Times = _times(table, name).to_numpy()
+    return times
+
+
+def _with(table: pa.Table, columns: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
+    for name, column in columns.items():
+        table = table.append_column(name, pa.array(column))
+    return table
+
+
+def _true(table: pa.Table, name: str) -> pa.ChunkedArray:
+    return pc.fill_null(table[name], False)
+
+
+def _ascending(times: Times) -> bool:
+    return bool((times[1:] >= times[:-1]).all())
+
+
+def _codes(tables: Sequence[pa.Table], by: Sequence[str]) -> list[Codes]:
+    """Partitions of several tables as numbers, the same ones in each."""
+    ends = np.cumsum([table.num_rows for table in tables])
+    if not by:
+        return [np.zeros(table.num_rows, np.int64) for table in tables]
+    every = pa.concat_tables([table.select(by) for table in tables], promote_options="permissive")
+    return np.split(codes(every, by), ends[:-1])
+
+
+def _places(numbers: Codes, times: Times) -> Positions:
+    """The places of rows by number, then time, then place."""
+    order: Positions = np.arange(len(times)) if _ascending(times) else np.argsort(times, kind="stable")
+    for shift in range(0, int(numbers.max(initial=0)).bit_length(), 16):
+        digits = ((numbers[order] >> shift) & 0xFFFF).astype(np.uint16)  # NumPy sorts short numbers by counting
+        order = order[np.argsort(digits, kind="stable")]
+    return order
+
+
+def _starts(numbers: Codes, times: Times, ttl: int) -> Positions:
+    """For each row, by partition, the position of the first one that it is not cut off from by a gap.
+
+    >>> _starts(np.array([0, 0, 0, 1, 1]), np.array([1, 9, 10, 11, 12]), 5)
+    array([0, 1, 1, 3, 3])
+    """
+    cut = (numbers[1:] != numbers[:-1]) | (times[1:] - times[:-1] > ttl)
+    first: Positions = np.maximum.accumulate(np.where(np.append(True, cut), np.arange(len(times)), 0))
+    return first
+
+
+def _sorted(table: pa.Table, name: str) -> pa.Table:
+    """A table by a column of numbers."""
+    numbers = _array(table, name)
+    return table if _ascending(numbers) else table.take(pa.array(np.argsort(numbers, kind="stable")))
+
+
+def _from(table: pa.Table, time: str, oldest: int) -> pa.Table:
+    """Rows that are not older."""
+    young = pc.greater_equal(_times(table, time), oldest)
+    return table if pc.all(young).as_py() else table.filter(young)

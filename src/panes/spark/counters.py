@@ -1,0 +1,21 @@
+"""The row that a shard's task yields: its results in a blob, and counters and gauges of the micro-batch."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+# What every progress report has, by name: sums over all shards of counters of the micro-batch and of gauges …
+SUMS = (
+    *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "stale_rows", "inconsistent_rows"),
+    *("rows_recomputed", "unchanged_rows", "blocks_read"),
+    *("chunks_read", "bytes_read", "cache_hits", "bytes_cached", "kernel_us"),
+    *("open_windows", "buffered_rows", "groups", "state_bytes"),
+)
+# … and two times in microseconds: the start of the oldest open window, and the watermark.
+OLDEST, CLOCK = "oldest_open_window", "watermark"
+COUNTERS = (*SUMS, OLDEST, CLOCK)
+GAUGES = ("open_windows", "buffered_rows", "groups", OLDEST)  # what a shard has, as a kernel says
+# `at` is a time that no watermark reaches (LATEST): Spark checks it where another stateful operator follows.
+OUTPUT = "blob binary, flush boolean, at timestamp, " + ", ".join(f"{name} bigint" for name in COUNTERS)
+NEVER_LATE = datetime(9999, 12, 1)
+SHIFT = 62_135_596_800_000_000  # microseconds from year 1 to 1970: the watermark's times are shifted by it

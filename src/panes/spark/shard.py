@@ -1,0 +1,205 @@
+"""A shard's state and what a micro-batch does to it: read the directory, call one kernel, write what is new."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+
+from panes.errors import PanesError
+from panes.kernels.kernel import Chunk, Clock, Kernel, State, run_step
+from panes.physical.identity import Identity, another_version, check_identity, column_of_state
+from panes.spark.blob import from_bytes, gathered, to_bytes
+from panes.spark.chunk_cache import chunk_cache, digest_of
+from panes.spark.counters import CLOCK, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
+
+VERSION = 1  # of the directory
+DIRECTORY, IDENTITY = "directory", "identity"  # keys among the chunks
+SHIFT_MS = SHIFT // 1000
+
+
+@dataclass(frozen=True)
+class Directory:
+    """The small part of a shard's state: what its chunks are, and whose they are, by the digest of the identity."""
+
+    identity: str
+    chunks: tuple[dict[str, Any], ...] = ()
+    facts: dict[str, Any] | None = None
+    next_chunk: int = 0
+    timer: int | None = None  # the one that is set, as Spark counts
+    sealed: bool = False
+    gauges: dict[str, int] = field(default_factory=dict)  # for who looks at a checkpoint
+    version: int = VERSION
+
+    @property
+    def rows(self) -> int:
+        return sum(chunk["rows"] for chunk in self.chunks)
+
+    @property
+    def size(self) -> int:
+        return sum(chunk["bytes"] for chunk in self.chunks)
+
+    def encode(self) -> bytes:
+        return json.dumps(self.__dict__).encode()
+
+    @staticmethod
+    def decode(blob: bytes) -> Directory:
+        found = json.loads(blob)
+        if found.get("version") != VERSION:
+            raise another_version()
+        return Directory(**{**found, "chunks": tuple(found["chunks"])})
+
+
+@dataclass(frozen=True)
+class Shard:
+    """An operator as its shards run it; `behind` is how many microseconds its clock is behind the watermark."""
+
+    kernel: Kernel
+    outputs: tuple[str, ...]
+    identity: Identity
+    behind: int = 0
+
+
+class Task:
+    """A shard in a micro-batch. `handle` sets its timers, `chunks` is its map in the state store, both Spark's."""
+
+    def __init__(self, shard: Shard, handle: Any, chunks: Any) -> None:
+        self.kernel, self.outputs, self.identity = shard.kernel, shard.outputs, shard.identity
+        self.behind, self.handle, self.chunks = shard.behind, handle, chunks
+
+    def rows(self, packed: list[Row], watermark_ms: int) -> Iterator[Row]:
+        batch = gathered((row.place, row.blob) for row in packed)
+        clock = Clock(watermark(watermark_ms, self.behind), any(row.flush for row in packed))
+        counted = {
+            "rows_in": sum(row.rows_in for row in packed),
+            "null_time_rows": sum(row.null_time_rows for row in packed),
+        }
+        yield from self._step(batch, clock, counted)
+
+    def timer(self, watermark_ms: int) -> Iterator[Row]:
+        yield from self._step(None, Clock(watermark(watermark_ms, self.behind)), {}, fired=True)
+
+    def _step(
+        self, batch: pa.Table | None, clock: Clock, counted: dict[str, int], fired: bool = False
+    ) -> Iterator[Row]:
+        chunk_cache()  # its folder is looked up before a function of the user's can leave the working folder
+        old = self._read()
+        if old.sealed:
+            refuse_rows(batch)
+            return
+        self.fetched: dict[str, bytes] = {}  # chunks from the state store, by their digests
+        self.looked_at = dict.fromkeys(("chunks_read", "bytes_read", "cache_hits", "bytes_cached"), 0)
+        began = time.perf_counter()
+        step = run_step(self.kernel, self._state(old), batch, clock)
+        spent = int((time.perf_counter() - began) * 1e6)
+        timer = self._set_timer(None if fired else old.timer, step.wake)
+        gauges = {name: step.counters[name] for name in GAUGES if step.counters.get(name) is not None}
+        written = self._write(old, step.state, timer, clock.flush, gauges)
+        counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
+        counters |= {**step.counters, **counted, **self.looked_at, "state_bytes": written, "kernel_us": spent}
+        yield Row(blob=out_blob(step.rows, self.outputs), flush=clock.flush, at=NEVER_LATE, **counters)
+
+    def _read(self) -> Directory:
+        found = self.chunks.getValue((DIRECTORY,))
+        if found is None:
+            return Directory("")
+        directory = Directory.decode(bytes(found[0]))
+        if directory.identity != self.identity.digest:
+            known = self.chunks.getValue((IDENTITY,))
+            check_identity(Identity.decode(bytes(known[0]).decode()), self.identity)
+        return directory
+
+    def _state(self, directory: Directory) -> State:
+        chunks = [_chunk(one, cache(partial(self._load, one))) for one in directory.chunks]
+        return State(tuple(chunks), directory.facts or {}, directory.next_chunk)
+
+    def _load(self, entry: dict[str, Any]) -> pa.Table:
+        """A chunk, from the cache or the state store, and counted."""
+        digest = entry["digest"]
+        table = chunk_cache().get(digest)
+        chunks, bytes_ = ("chunks_read", "bytes_read") if table is None else ("cache_hits", "bytes_cached")
+        self.looked_at[chunks] += 1
+        self.looked_at[bytes_] += entry["bytes"]
+        if table is None:
+            found = self.chunks.getValue((entry["id"],))
+            if found is None:
+                raise PanesError("state-mismatch", f"the chunk {entry['id']} is missing from the checkpoint")
+            blob = bytes(found[0])
+            table = from_bytes(blob)
+            chunk_cache().remember(digest, table)
+            self.fetched[digest] = blob
+        return self._wanted(table)
+
+    def _wanted(self, table: pa.Table) -> pa.Table:
+        """A chunk without the columns of a query that had more of them."""
+        left = [name for name in table.column_names if column_of_state(name) not in (None, *self.identity.columns)]
+        return table.drop_columns(left) if left else table
+
+    def _write(self, old: Directory, state: State, timer: int | None, sealed: bool, gauges: dict[str, int]) -> int:
+        """Write the chunks that are new, drop those that are gone, and say so in the directory."""
+        known = {one["id"]: one for one in old.chunks}
+        described: list[dict[str, Any]] = []
+        shared = self.fetched
+        for chunk in state.chunks:
+            entry = known.pop(chunk.id, None)
+            if entry is None:
+                table = chunk.load()
+                blob = to_bytes(table)
+                self.chunks.updateValue((chunk.id,), (blob,))
+                entry = {name: getattr(chunk, name) for name in ("id", "rows", "low", "high", "kind")}
+                entry |= {"bytes": len(blob), "digest": digest_of(blob)}
+                chunk_cache().remember(entry["digest"], table)
+                shared[entry["digest"]] = blob
+            described.append(entry)
+        for gone in known:
+            self.chunks.removeKey((gone,))
+        passed = {entry["digest"] for entry in known.values()} - {entry["digest"] for entry in described}
+        chunk_cache().drop(passed)
+        chunk_cache().share({digest: blob for digest, blob in shared.items() if digest not in passed})
+        whose = self.identity.digest
+        new = Directory(whose, tuple(described), dict(state.facts), state.next_chunk, timer, sealed, gauges)
+        if whose != old.identity:
+            self.chunks.updateValue((IDENTITY,), (self.identity.encode().encode(),))
+        if new != old or not old.facts:
+            self.chunks.updateValue((DIRECTORY,), (new.encode(),))
+        return new.size
+
+    def _set_timer(self, set_: int | None, wake: int | None) -> int | None:
+        """One timer: Spark fires it when the watermark, in whole milliseconds, has reached it.
+
+        It must not fire before `wake`: Spark deletes a timer after it has fired, so that one set anew to the same
+        moment would be lost. `set_` is the one that is set now.
+        """
+        wanted = None if wake is None else -(-(wake + self.behind) // 1000) + SHIFT_MS
+        if wanted != set_:
+            if set_ is not None:
+                self.handle.deleteTimer(set_)
+            if wanted is not None:
+                self.handle.registerTimer(wanted)
+        return wanted
+
+
+def out_blob(rows: pa.Table | None, outputs: tuple[str, ...]) -> bytes | None:
+    """The columns of the result that somebody reads."""
+    return to_bytes(rows.select(outputs)) if rows is not None and rows.num_rows else None
+
+
+def refuse_rows(batch: pa.Table | None) -> None:
+    """After the end of the input there are micro-batches, but no rows."""
+    if batch is not None and batch.num_rows:
+        raise PanesError("stream-ended", "this checkpoint was flushed: its stream has ended")
+
+
+def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:
+    return Chunk(entry["id"], entry["rows"], entry["low"], entry["high"], loader, entry["kind"])
+
+
+def watermark(shifted: int, behind: int) -> int | None:
+    """The watermark in microseconds, less `behind`; None before the first row."""
+    return None if shifted <= 0 else (shifted - SHIFT_MS) * 1000 - behind

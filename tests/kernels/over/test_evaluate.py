@@ -1,0 +1,316 @@
+"""Values of OVER calls against a row-by-row definition: every function, every frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panes.kernels.aggregates.accumulators import accumulator
+from panes.kernels.duck import connection
+from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall, Sorted, arranged, over_values
+
+Row = dict[str, Any]
+K, X, Y, TIE, LOW, HIGH, DEFAULT, KEEP = "k", "x", "y", "tie", "low", "high", "default", "keep"
+
+
+def sort_key(value: Any, key: OrderKey) -> tuple[int, Any]:
+    if value is None:
+        return (-1, 0) if key.nulls_first else (1, 0)
+    return 0, -value if key.descending else value
+
+
+def order_of(row: Row, keys: Sequence[OrderKey]) -> list[tuple[int, Any]]:
+    return [sort_key(row[key.column], key) for key in keys]
+
+
+def in_frame(rows: list[Row], i: int, frame: Frame, keys: Sequence[OrderKey]) -> list[Row]:
+    """Rows of a sorted partition that are in the frame of the row at `i`."""
+
+    def compared(j: int, bound: Bound) -> int:
+        """Below zero if row j comes before the bound, above if it comes after."""
+        if bound.edge is Edge.UNBOUNDED_PRECEDING:
+            return 1
+        if bound.edge is Edge.UNBOUNDED_FOLLOWING:
+            return -1
+        if frame.unit == "ROWS":
+            return j - (i - bound.offset if bound.edge is Edge.PRECEDING else i + bound.offset)
+        if bound.edge is Edge.CURRENT_ROW:
+            mine, other = order_of(rows[i], keys), order_of(rows[j], keys)
+        else:
+            mine, other = sort_key(rows[i][bound.column], keys[0]), sort_key(rows[j][keys[0].column], keys[0])
+        return (other > mine) - (other < mine)
+
+    return [row for j, row in enumerate(rows) if compared(j, frame.start) >= 0 and compared(j, frame.end) <= 0]
+
+
+AGGREGATES: dict[str, tuple[tuple[str, ...], Callable[[list[Row]], Any]]] = {
+    "count": ((), len),
+    "sum": ((X,), lambda rows: sum(xs) if (xs := not_null(rows)) else None),
+    "avg": ((X,), lambda rows: sum(xs) / len(xs) if (xs := not_null(rows)) else None),
+    "min": ((X,), lambda rows: min(not_null(rows), default=None)),
+    "max": ((X,), lambda rows: max(not_null(rows), default=None)),
+    "last": ((X,), lambda rows: rows[-1][X] if rows else None),
+    "first": ((X,), lambda rows: rows[0][X] if rows else None),
+    "min_by": ((X, Y), lambda rows: beside(rows, -1)),
+    "max_by": ((X, Y), lambda rows: beside(rows, 1)),
+    "collect_list": ((X,), lambda rows: not_null(rows)),
+    "count distinct": ((X,), lambda rows: len(set(not_null(rows)))),
+    "median": ((X,), lambda rows: middle(sorted(not_null(rows)))),
+}
+RUNNING = [name for name in AGGREGATES if name not in ("collect_list", "count distinct", "median")]
+
+
+def not_null(rows: list[Row]) -> list[int]:
+    return [row[X] for row in rows if row[X] is not None]
+
+
+def beside(rows: list[Row], sign: int) -> Any:
+    """The value beside the extreme y, of equals the last."""
+    known = [(sign * row[Y], at) for at, row in enumerate(rows) if row[Y] is not None]
+    return rows[max(known)[1]][X] if known else None
+
+
+def middle(xs: list[int]) -> float | None:
+    return (xs[(len(xs) - 1) // 2] + xs[len(xs) // 2]) / 2 if xs else None
+
+
+def aggregate(name: str, frame: Frame, condition: str | None = None) -> OverCall:
+    args, _ = AGGREGATES[name]
+    found = accumulator(name.split()[0], ["bigint"] * len(args), distinct=name.endswith("distinct"))
+    return OverCall("aggregate", args, name, frame, condition=condition, accumulator=found)
+
+
+def definition(rows: list[Row], i: int, call: OverCall, keys: Sequence[OrderKey]) -> Any:
+    """What a call gives for row `i` of a sorted partition."""
+    orders = [order_of(row, keys) for row in rows]
+    rank = orders.index(orders[i])
+    match call.function:
+        case "row_number":
+            return i + 1
+        case "rank":
+            return rank + 1
+        case "dense_rank":
+            return len({str(order) for order in orders[:rank]}) + 1
+        case "percent_rank":
+            return rank / (len(rows) - 1) if len(rows) > 1 else 0.0
+        case "cume_dist":
+            return sum(order <= orders[i] for order in orders) / len(rows)
+        case "ntile":
+            sizes = [len(rows) // call.offset + (tile < len(rows) % call.offset) for tile in range(call.offset)]
+            return next(tile + 1 for tile in range(call.offset) if i < sum(sizes[: tile + 1]))
+        case "lag" | "lead":
+            others = rows[:i][::-1] if call.function == "lag" else rows[i + 1 :]
+            others = [row for row in others if not (call.ignore_nulls and row[X] is None)]
+            there = len(others) >= call.offset
+            return others[call.offset - 1][X] if there else rows[i][call.default] if call.default else None
+    assert call.frame is not None
+    inside = in_frame(rows, i, call.frame, keys)
+    if call.function == "aggregate":
+        kept = [row for row in inside if call.condition is None or row[call.condition]]
+        return AGGREGATES[call.output][1](kept)
+    values = [row[X] for row in inside if not (call.ignore_nulls and row[X] is None)]
+    at = {"first_value": 0, "last_value": len(values) - 1, "nth_value": call.offset - 1}[call.function]
+    return values[at] if 0 <= at < len(values) else None
+
+
+SMALL = st.none() | st.integers(-3, 3)
+ROW = st.fixed_dictionaries(
+    {
+        K: st.sampled_from(["a", "b", None]),
+        X: SMALL,
+        Y: SMALL,
+        DEFAULT: SMALL,
+        KEEP: st.sampled_from([True, False, None]),
+    }
+)
+EDGES = [*Edge]
+RANKS = ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"]
+PICKS = [*RANKS, "lag", "lead", "first_value", "last_value", "nth_value"]
+KEYS = st.lists(st.builds(OrderKey, st.sampled_from([X, Y]), st.booleans(), st.booleans()), min_size=1, max_size=2)
+
+
+@st.composite
+def frames(draw: st.DrawFn, unit: str | None = None) -> Frame:
+    """Any frame that does not end before it starts by its kind."""
+    start = draw(st.sampled_from(EDGES[:-1]))
+    end = draw(st.sampled_from([edge for edge in EDGES[1:] if EDGES.index(edge) >= EDGES.index(start)]))
+    unit = unit or draw(st.sampled_from(["ROWS", "RANGE"]))
+
+    def far(edge: Edge) -> int:
+        return draw(st.integers(0, 3)) if edge in (Edge.PRECEDING, Edge.FOLLOWING) else 0
+
+    return Frame(unit, Bound(start, far(start), LOW), Bound(end, far(end), HIGH))
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> OverCall:
+    function = draw(st.sampled_from(PICKS) | st.just("aggregate"))
+    if function == "aggregate":
+        return aggregate(draw(st.sampled_from([*AGGREGATES])), draw(frames()), draw(st.sampled_from([None, KEEP])))
+    return OverCall(
+        function,
+        (X,),
+        function,
+        draw(frames()),
+        draw(st.booleans()),
+        offset=draw(st.integers(1, 3)),
+        default=draw(st.sampled_from([None, DEFAULT])),
+    )
+
+
+def bounded(row: Row, key: OrderKey, frame: Frame | None) -> Row:
+    """With the values that RANGE compares with, as Spark would compute them."""
+    value = row[key.column]
+    sign = -1 if key.descending else 1
+
+    def moved(bound: Bound) -> Any:
+        away = bound.offset if bound.edge is Edge.FOLLOWING else -bound.offset
+        return None if value is None else value + sign * away
+
+    return {**row, LOW: moved(frame.start) if frame else None, HIGH: moved(frame.end) if frame else None}
+
+
+KINDS = {K: pa.string(), DEFAULT: pa.int64(), KEEP: pa.bool_(), TIE: pa.int64(), X: pa.int64(), Y: pa.int64()}
+TYPES = {"bigint": pa.int64(), "double": pa.float64(), "decimal": pa.decimal128(30, 2)}
+
+
+@settings(max_examples=250)
+@given(st.lists(ROW, max_size=12), calls(), KEYS, st.sampled_from([*TYPES]))
+def test_over_is_its_definition(rows, call, keys, type_):
+    """ORDER BY columns of several types; ties as the rows came."""
+    rows = [{**bounded(row, keys[0], call.frame), TIE: at} for at, row in enumerate(rows)]
+    kinds = KINDS | {LOW: pa.int64(), HIGH: pa.int64()}
+    table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
+    sorting = {key.column: f"by {key.column}" for key in keys}
+    for name, renamed in sorting.items():
+        table = table.append_column(renamed, table[name].cast(TYPES[type_]))
+    for name in (LOW, HIGH):
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(TYPES[type_]))
+    order_by = tuple(replace(key, column=sorting[key.column]) for key in keys)
+    sorted_ = arranged(table, (K,), order_by)
+    found = over_values(sorted_, [call])[call.output].to_pylist()
+    expected = {}
+    for part in {row[K] for row in rows}:
+        mine = sorted((row for row in rows if row[K] == part), key=lambda row: (order_of(row, keys), row[TIE]))
+        expected |= {row[TIE]: definition(mine, i, call, keys) for i, row in enumerate(mine)}
+    got = dict(zip(sorted_.rows[TIE].to_pylist(), found, strict=True))
+    assert got == {tie: pytest.approx(value) if isinstance(value, float) else value for tie, value in expected.items()}
+
+
+def test_tie_break_decides_among_equals():
+    rows = pa.table({"x": [1, 1, 1], "tie": [3, None, 2]})
+    found = arranged(rows, (), (OrderKey("x"),), (OrderKey("tie", nulls_first=False),))
+    assert found.rows["tie"].to_pylist() == [2, 3, None]
+
+
+def test_far_apart_values_and_many_rows_find_their_places():
+    """Where partition and value do not fit into one number, ranks do."""
+    rows = pa.table({"x": [-(2**61), 0, 2**61], "low": [-(2**61) - 5, -5, 0], "v": [1, 2, 4]})
+    frame = Frame("RANGE", Bound(Edge.PRECEDING, column="low"), Bound(Edge.CURRENT_ROW))
+    call = OverCall("aggregate", ("v",), "s", frame, accumulator=accumulator("sum", ["bigint"]))
+    assert [int(v) for v in over_values(arranged(rows, (), (OrderKey("x"),)), [call])["s"].to_pylist()] == [1, 2, 6]
+
+
+def test_of_equals_min_by_and_max_by_take_the_last():
+    rows = pa.table({X: [1, 2, 3, 4], Y: [0, 0, 1, 1], TIE: [0, 1, 2, 3]})
+    frame = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+    found = over_values(arranged(rows, (), (OrderKey(TIE),)), [aggregate("min_by", frame), aggregate("max_by", frame)])
+    assert found["min_by"].to_pylist() == [1, 2, 2, 2]
+    assert found["max_by"].to_pylist() == [1, 2, 3, 4]
+
+
+# Values of each type in Spark's ascending order, in sets of equal ones.
+PAIR = pa.struct([("a", pa.int64()), ("b", pa.string())])
+EXTREMES: dict[str, tuple[pa.DataType, list[tuple[Any, ...]]]] = {
+    "bigint": (pa.int64(), [(v,) for v in (-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1)]),
+    "tinyint": (pa.int8(), [(v,) for v in (-128, -127, 0, 126, 127)]),
+    "timestamp": (pa.timestamp("us", "UTC"), [(v,) for v in (-62_135_596_800_000_000, -1, 0, 253_402_300_799_999_999)]),
+    "interval": (pa.duration("us"), [(v,) for v in (-(2**63), -1, 0, 2**63 - 1)]),
+    "date": (pa.date32(), [(date(1, 1, 1),), (date(1969, 12, 31),), (date(9999, 12, 31),)]),
+    "double": (pa.float64(), [(-inf,), (-1.5,), (-0.0, 0.0), (5e-324,), (1e308,), (inf,), (nan, -nan)]),
+    "float": (pa.float32(), [(-inf,), (-0.0, 0.0), (inf,), (nan,)]),
+    "decimal": (pa.decimal128(38, 0), [(Decimal(v),) for v in (-(10**38) + 1, -1, 0, 10**38 - 1)]),
+    "string": (pa.string(), [(v,) for v in ("", "A", "a", "aa", "z", "é", "\uffff", "\U0001f600")]),
+    "binary": (pa.binary(), [(v,) for v in (b"", b"\0", b"\0\0", b"a", b"\x7f", b"\x80", b"\xff")]),
+    "boolean": (pa.bool_(), [(False,), (True,)]),
+    "array": (pa.list_(pa.float64()), [([],), ([None],), ([None, 1.0],), ([-0.0], [0.0]), ([0.0, None],), ([nan],)]),
+    "struct": (PAIR, [({"a": a, "b": b},) for a, b in ((None, None), (None, ""), (-(2**63), "z"), (1, None), (1, ""))]),
+}
+
+
+@settings(max_examples=400)
+@given(st.data(), st.sampled_from([*EXTREMES]), st.booleans(), st.booleans(), calls())
+def test_extreme_values_sort_as_in_spark(data, type_, descending, nulls_first, call):
+    """The definition knows only where a value stands among those of its type."""
+    arrow, values = EXTREMES[type_]
+    places = st.none() | st.integers(0, len(values) - 1)
+    drawn = data.draw(st.lists(st.tuples(ROW, st.tuples(places, places, places)), max_size=10))
+    rows = [{**row, TIE: at, X: at, "o": o, LOW: low, HIGH: high} for at, (row, (o, low, high)) in enumerate(drawn)]
+    columns = {name: [row[name] for row in rows] for name in (K, X, Y, DEFAULT, KEEP, TIE)}
+
+    def valued(name: str) -> pa.Array:
+        chosen = [None if (at := row[name]) is None else values[at][row[TIE] % len(values[at])] for row in rows]
+        return pa.array(chosen, arrow)
+
+    table = pa.table(columns, pa.schema([(name, KINDS[name]) for name in columns]))
+    for name in ("o", LOW, HIGH):
+        table = table.append_column(name, valued(name))
+    keys = (OrderKey("o", descending, nulls_first),)
+    sorted_ = arranged(table, (K,), keys)
+    found = over_values(sorted_, [call])[call.output].to_pylist()
+    expected = {}
+    for part in {row[K] for row in rows}:
+        mine = sorted((row for row in rows if row[K] == part), key=lambda row: (order_of(row, keys), row[TIE]))
+        expected |= {row[TIE]: definition(mine, i, call, keys) for i, row in enumerate(mine)}
+    got = dict(zip(sorted_.rows[TIE].to_pylist(), found, strict=True))
+    assert got == {tie: pytest.approx(value) if isinstance(value, float) else value for tie, value in expected.items()}
+
+
+VECTOR, ROW_GROUP = 2048, 122_880  # rows that DuckDB handles at once
+SIZES = [1, *(size + off for size in (VECTOR, ROW_GROUP) for off in (-1, 0, 1)), 3 * ROW_GROUP + 5, 1_000_000]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("chunks", [1, 7])
+def test_windows_without_order_by_see_rows_as_they_come(size, chunks):
+    """The text for DuckDB has no ORDER BY: frames count rows in the order in which DuckDB reads them."""
+    assert connection().sql("SELECT current_setting('preserve_insertion_order')").fetchall() == [(True,)]
+    assert connection().sql("SELECT current_setting('threads')").fetchall() == [(1,)]
+    values = np.random.default_rng(size).integers(-1000, 1000, size + 3)
+    ends = np.linspace(0, size, chunks + 1).astype(int)
+    parts = [pa.array(values).slice(3 + start, end - start) for start, end in pairwise(ends)]  # slices of one buffer
+    rows = pa.table({X: pa.chunked_array(parts, pa.int64())})
+    values = values[3:]
+    so_far = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+    near = Frame("ROWS", Bound(Edge.PRECEDING, 3), Bound(Edge.CURRENT_ROW))
+    behind = Frame("ROWS", Bound(Edge.PRECEDING, 2), Bound(Edge.PRECEDING, 2))
+    ahead = Frame("ROWS", Bound(Edge.FOLLOWING, 1), Bound(Edge.FOLLOWING, 1))
+    frames = {"so far": so_far, "near": near, "behind": behind, "ahead": ahead}
+    calls = [replace(aggregate("sum", frame), output=name) for name, frame in frames.items()]
+    table = Sorted(rows, np.zeros(size, np.int64), ())
+    found = {name: column.cast(pa.int64()) for name, column in over_values(table, calls).items()}
+    sums = np.concatenate([np.zeros(4, np.int64), np.cumsum(values)])
+    assert (found["so far"].to_numpy() == sums[4:]).all()
+    assert (found["near"].to_numpy() == sums[4:] - sums[:-4]).all()
+    assert found["behind"].to_pylist() == [None, None, *values[:-2].tolist()][:size]
+    assert found["ahead"].to_pylist() == [*values[1:].tolist(), None]
+
+
+def test_values_that_hold_rows_see_them_as_they_come():
+    size = 2 * VECTOR + 1
+    frame = Frame("ROWS", Bound(Edge.PRECEDING, 1), Bound(Edge.FOLLOWING, 1))
+    table = Sorted(pa.table({X: np.arange(size)[::-1]}), np.zeros(size, np.int64), ())
+    found = over_values(table, [aggregate("collect_list", frame)])["collect_list"].to_pylist()
+    assert found[VECTOR] == [VECTOR + 1, VECTOR, VECTOR - 1]
+    assert [len(one) for one in found] == [2, *[3] * (size - 2), 2]
