@@ -23,7 +23,7 @@ def check(
     with reported_errors():
         for step in steps(read_script(file), Catalog(), Functions(), str(file)):
             queries += [step] if isinstance(step, Compiled) else []
-    console.print(f"{file}: fine, {len(queries)} quer{'y' if len(queries) == 1 else 'ies'}")
+    console.print(f"{file}: OK ({len(queries)} quer{'y' if len(queries) == 1 else 'ies'})")
     for query in queries:
         span = query.statement.span
         if span is not None and spark_keeps_state(query.physical):

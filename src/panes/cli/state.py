@@ -1,0 +1,80 @@
+"""`panes state`: what a checkpoint holds."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE
+from rich.table import Table
+
+from panes.cli.script_file import console, reported_errors
+
+if TYPE_CHECKING:
+    from panes.spark.state_report import OperatorState
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def state(
+    checkpoint: Annotated[Path, typer.Argument(help="The folder of --checkpoint, or of Spark's checkpointLocation.")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with all that each operator depends on.")] = False,
+) -> None:
+    """Show whose state a checkpoint holds, and how much of it each shard has."""
+    if not checkpoint.is_dir():
+        raise typer.BadParameter(f"there is no folder {checkpoint}")
+    from panes.spark.session import embedded
+    from panes.spark.state_report import state_of
+
+    with reported_errors():
+        operators = list(state_of(checkpoint, embedded()))
+    if as_json:
+        typer.echo(json.dumps([_as_json(one) for one in operators], indent=2))
+        return
+    if not operators:
+        console.print("no state yet")
+    for one in operators:
+        console.print(_table(one))
+
+
+def _as_json(one: OperatorState) -> dict[str, Any]:
+    shards = {
+        str(shard): {
+            "version": held.version,
+            "rows": held.rows,
+            "bytes": held.size,
+            "chunks": len(held.chunks),
+            **held.gauges,
+        }
+        for shard, held in sorted(one.shards.items())
+    }
+    columns = dict(one.identity.columns.values())
+    whose = {"depends on": one.identity.depends_on, "columns": columns}
+    return {"query": one.query, "operator": one.number, **whose, "shards": shards}
+
+
+def _table(one: OperatorState) -> Table:
+    depends_on = one.identity.depends_on
+    query = f"{one.query}, " if one.query else ""
+    table = Table(title=f"{query}operator {one.number}: {depends_on.get('operator')}", title_justify="left", box=SIMPLE)
+    for name in ("shard", "rows", "chunks", "bytes", "open", "buffered"):
+        table.add_column(name, justify="right")
+    table.add_column("oldest open window", no_wrap=True)
+    for shard, held in sorted(one.shards.items()):
+        gauges = (held.gauges.get(name, 0) for name in ("open_windows", "buffered_rows"))
+        numbers = (shard, held.rows, len(held.chunks), held.size, *gauges)
+        table.add_row(*(f"{number:,}" for number in numbers), _moment(held.gauges.get("oldest_open_window")))
+    return table
+
+
+def _moment(micros: int | None) -> str:
+    """A time as SQL writes it; one that Python does not have, as a number."""
+    if micros is None:
+        return ""
+    try:
+        return (EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").rstrip(".")
+    except OverflowError:
+        return f"{micros} µs"

@@ -1,0 +1,54 @@
+"""What a checkpoint holds: of each operator whose state it is, and of each of its shards how much there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession, functions
+
+from panes.errors import PanesError
+from panes.physical.identity import Identity
+from panes.spark.shard import DIRECTORY, IDENTITY, Directory
+
+
+@dataclass(frozen=True)
+class OperatorState:
+    """An operator of a query; `query` is the folder of an INSERT, empty in a checkpoint of Spark's own."""
+
+    query: str
+    number: int
+    identity: Identity
+    shards: dict[int, Directory]
+
+
+def state_of(checkpoint: Path, spark: SparkSession) -> Iterator[OperatorState]:
+    """The operators of a script's checkpoint, or of one that Spark's `writeStream` has written."""
+    for query, folder in _queries(checkpoint):
+        metadata = spark.read.format("state-metadata").load(str(folder)).select("operatorId", "operatorName")
+        names = {row.operatorId: row.operatorName for row in metadata.distinct().collect()}
+        for number in sorted(one for one, name in names.items() if name.startswith("transformWithState")):
+            found = _operator(query, folder, number, spark)
+            if found is not None:
+                yield found
+
+
+def _queries(checkpoint: Path) -> list[tuple[str, Path]]:
+    """Those in which a micro-batch was committed."""
+    own = [("", checkpoint)] if (checkpoint / "offsets").is_dir() else []
+    found = [*own, *((one.parent.name, one) for one in sorted(checkpoint.glob("*/spark")))]
+    if not found:
+        hint = "Give the folder of --checkpoint, or of checkpointLocation."
+        raise PanesError("stream-options", f"{checkpoint} is not a checkpoint", None, hint)
+    return [(name, folder) for name, folder in found if any((folder / "commits").glob("[0-9]*"))]
+
+
+def _operator(query: str, folder: Path, number: int, spark: SparkSession) -> OperatorState | None:
+    """An operator, if it is one of Panes' that has begun."""
+    reader = spark.read.format("statestore").option("operatorId", number).option("stateVarName", "chunks")
+    entries = reader.load(str(folder)).selectExpr("key", "user_map_key.id AS id", "user_map_value.v AS value")
+    wanted = entries.where(functions.col("id").isin(DIRECTORY, IDENTITY)).collect()
+    shards = {row.key[0]: Directory.decode(bytes(row.value)) for row in wanted if row.id == DIRECTORY}
+    whose = next((bytes(row.value).decode() for row in wanted if row.id == IDENTITY), None)
+    return OperatorState(query, number, Identity.decode(whose), shards) if whose is not None else None
