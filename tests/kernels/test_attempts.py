@@ -18,12 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from panes.frames import Edge, Unit
 from panes.kernels.aggregates.accumulators import Accumulator, accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import AFTER, DELETE, INSERT
 from panes.kernels.changelog.normalize import Normalize
 from panes.kernels.kernel import Clock, Kernel, State, run_step
-from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall
+from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall
 from panes.kernels.over.incremental import OverChanges
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
@@ -61,9 +62,9 @@ FOLDS = (
 )
 SMALL = tuple(fold for fold in FOLDS if fold.state in ("count", "sum", "avg", "min", "real"))
 RELEASE = Release(TIME, ORDER, True, True)
-UNTIL_NOW = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
-THREE = Frame("ROWS", Bound(Edge.PRECEDING, 2), Bound(Edge.FOLLOWING, 1))
-ALL = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
+UNTIL_NOW = Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+THREE = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 2), Bound(Edge.FOLLOWING, 1))
+ALL = Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
 BY_TIME = OrderKey(TIME)
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
+from panes.frames import Edge, Unit
 from panes.kernels.aggregates.grouping import Grouping
 from panes.kernels.kernel import Clock, Kernel, State, Step
-from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey
+from panes.kernels.over.calls import Bound, Frame, OrderKey, Values
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.state.release import Release
 from panes.kernels.windows.count import CountWindows
@@ -20,14 +21,14 @@ from panes.kernels.windows.state_machine import StateWindows
 from panes.sql.duration import LONGEST
 
 from .harness import FOLDS, HAS_TIE, MS, ORDER, TIME, Row, cut, run, script
-from .over.test_evaluate import aggregate
+from .over.test_functions import aggregate
 from .over.test_on_close import Move, Prepared
 
 FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_000
 ROWS = [Row(time, value=number) for number, time in enumerate((FIRST, FIRST + MS, 0, LAST - MS, LAST))]
 RELEASE = Release(TIME, ORDER, True, True)
-NEAR = Bound(Edge.PRECEDING, column="low0", span=2**63)
-LONG_AGO = Frame("RANGE", Bound(Edge.UNBOUNDED_PRECEDING), replace(NEAR, column="low0"))
+NEAR = Bound(Edge.PRECEDING, Values("low0", 2**63))
+LONG_AGO = Frame(Unit.RANGE, Bound(Edge.UNBOUNDED_PRECEDING), NEAR)
 ALL = [0, 1, 2, 3, 4]
 KERNELS: dict[str, tuple[Kernel, list[list[int]]]] = {
     "tumbling": (SliceWindows(LONGEST, LONGEST, TIME, (), Grouping((SLICE,), FOLDS, ORDER)), [[0, 1], [2, 3, 4]]),
@@ -85,7 +86,7 @@ class ValuesOnly:
 @pytest.mark.parametrize("far", [10**18, 9 * 10**18])
 def test_range_frames_at_the_ends_of_time(ttl, cuts, far):
     """A frame that reaches back beyond all time, and one that ends there."""
-    back = replace(aggregate("collect_list", Frame("RANGE", NEAR, Bound(Edge.CURRENT_ROW))), output="back")
+    back = replace(aggregate("collect_list", Frame(Unit.RANGE, NEAR, Bound(Edge.CURRENT_ROW))), output="back")
     none = replace(aggregate("sum", LONG_AGO), output="none")
     over = OverOnClose((), (OrderKey(TIME),), (back, none), RELEASE, None, ttl)
     done = run(ValuesOnly(Prepared(over, (Move("low0", -far, 0),))), script(cut(ROWS, cuts), 0))

@@ -10,10 +10,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from panes.frames import Edge, Unit
 from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
 from panes.kernels.kernel import Clock, Kernel, State
-from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall
+from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall
 from panes.kernels.over.incremental import OverChanges
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
@@ -38,7 +39,7 @@ from .harness import (
     step_twice,
 )
 
-NEAR = Frame("ROWS", Bound(Edge.PRECEDING, 1), Bound(Edge.CURRENT_ROW))
+NEAR = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 1), Bound(Edge.CURRENT_ROW))
 CALLS = (
     OverCall("row_number", (), "number"),
     OverCall("lag", (VALUE,), "before"),

@@ -27,7 +27,7 @@ def info(sql: str, node: str) -> str:
         ("slidingwindow('ss', 10)", "kind=sliding, unit=ss, lookback=10, lookahead=none, partition_by=[]"),
         (
             "slidingwindow('ss', 10, 0) OVER (PARTITION BY k WHEN ok)",
-            "kind=sliding, unit=ss, lookback=10, lookahead=0, partition_by=[k], when=ok",
+            "kind=sliding, unit=ss, lookback=10, lookahead=0, when=ok, partition_by=[k]",
         ),
         ("statewindow(a > 0, ok)", "kind=state, open=a > 0, emit=ok, partition_by=[]"),
     ],

@@ -273,12 +273,12 @@ def test_waits_for_rows(call, waits):
 
 def test_frames_are_texts_and_names():
     (call,) = operators("SELECT sum(a) OVER (ORDER BY ts RANGE INTERVAL '1' DAY PRECEDING) FROM t")[0].calls
-    assert (call.frame.unit, call.frame.start.kind, call.frame.start.offset) == (
+    assert (call.frame.unit, call.frame.start.edge, call.frame.start.offset) == (
         "RANGE",
         "PRECEDING",
         "INTERVAL '1' DAY",
     )
-    assert (call.frame.end.kind, call.frame.end.offset) == ("CURRENT_ROW", None)
+    assert (call.frame.end.edge, call.frame.end.offset) == ("CURRENT ROW", None)
 
 
 def test_order_by_is_written_out():

@@ -17,7 +17,7 @@ from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import AFTER
 from panes.kernels.kernel import Kernel
-from panes.kernels.over.evaluate import OrderKey, OverCall
+from panes.kernels.over.calls import OrderKey, OverCall
 from panes.kernels.over.incremental import OverChanges
 from panes.kernels.state.release import Release
 from panes.kernels.stateful.functions import StatefulCall, StatefulFunctions

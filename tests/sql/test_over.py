@@ -3,13 +3,14 @@
 import pytest
 
 from panes.errors import PanesError
+from panes.frames import Edge, Unit, frame_sql
 from panes.source import Source
-from panes.sql.over import Bound, BoundKind, FrameUnit, over_length, parse_over
+from panes.sql.over import Bound, over_length, parse_over
 from panes.sql.tokens import tokenize
 
-PRECEDING, CURRENT, FOLLOWING = BoundKind.PRECEDING, BoundKind.CURRENT_ROW, BoundKind.FOLLOWING
+PRECEDING, CURRENT, FOLLOWING = Edge.PRECEDING, Edge.CURRENT_ROW, Edge.FOLLOWING
 SECONDS = "RANGE BETWEEN INTERVAL"
-FIRST, LAST = BoundKind.UNBOUNDED_PRECEDING, BoundKind.UNBOUNDED_FOLLOWING
+FIRST, LAST = Edge.UNBOUNDED_PRECEDING, Edge.UNBOUNDED_FOLLOWING
 
 
 def over(inside):
@@ -17,7 +18,7 @@ def over(inside):
 
 
 def bound(one: Bound):
-    return (one.kind, one.offset.sql if one.offset is not None else None)
+    return (one.edge, one.offset.sql if one.offset is not None else None)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def bound(one: Bound):
 @pytest.mark.parametrize("unit", ["ROWS", "RANGE"])
 def test_frames(unit, frame, start, end):
     read = over(f"ORDER BY ts {unit} {frame}").frame
-    assert (read.unit, bound(read.start), bound(read.end)) == (FrameUnit[unit], start, end)
+    assert (read.unit, bound(read.start), bound(read.end)) == (Unit[unit], start, end)
 
 
 @pytest.mark.parametrize("offset", ["INTERVAL 10 SECONDS", "INTERVAL '1' DAY", "1.5", "2 * 3", "'2'"])
@@ -71,7 +72,7 @@ def test_rows_offsets_are_computed(offset):
     ],
 )
 def test_range_frames_that_begin_before_they_end(frame):
-    assert over(f"ORDER BY ts RANGE BETWEEN {frame}").frame.unit is FrameUnit.RANGE
+    assert over(f"ORDER BY ts RANGE BETWEEN {frame}").frame.unit is Unit.RANGE
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_all_parts():
     assert [key.sql for key in read.order_by] == ["ts", "a + 1 DESC"]
     assert read.order_span.text == "ORDER BY ts, a + 1 DESC"
     assert read.frame.span.text == "ROWS 1 PRECEDING"
-    assert read.frame.sql == "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
+    assert frame_sql(read.frame.map(lambda offset: offset.sql)) == "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
     assert not read.is_empty
 
 

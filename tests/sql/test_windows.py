@@ -8,7 +8,8 @@ from panes.sql.calls import find_call, parse_call
 from panes.sql.duration import TimeUnit
 from panes.sql.expr import Expr
 from panes.sql.tokens import tokenize
-from panes.sql.windows import USAGE, Window, is_window, parse_window
+from panes.sql.window_kinds import Window
+from panes.sql.windows import USAGE, is_window, parse_window
 
 MS, SS, MI, HH, DD = TimeUnit
 BY_K = "OVER (PARTITION BY k)"

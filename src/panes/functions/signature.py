@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
+
+Arg = TypeVar("Arg")
 
 
 class Takes(Enum):
@@ -16,6 +20,10 @@ class Takes(Enum):
     POSITIVE = "a constant integer above 0"
     PERCENTAGE = "a constant from 0 to 1, or an array of them"
     ERROR = "a constant from 0.001 to 0.39"
+
+
+# The least and the greatest of constants that are numbers.
+LIMITS = {Takes.PERCENTAGE: (0.0, 1.0), Takes.ERROR: (0.001, 0.39)}
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,15 @@ class Signature:
 
     def param(self, index: int) -> Param:
         return self.params[min(index, len(self.params) - 1)]
+
+    def named(self, args: Sequence[Arg]) -> dict[str, Arg]:
+        """The arguments by the names of their parameters, as far as they are given."""
+        return {param.name: arg for param, arg in zip(self.params, args, strict=False)}
+
+    @property
+    def limited(self) -> int | None:
+        """Which parameter is a constant within limits, if one is."""
+        return next((index for index, param in enumerate(self.params) if param.takes in LIMITS), None)
 
     def usage(self, name: str) -> str:
         text = ""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from panes.kernels.aggregates.accumulators import sortable
+from panes.kernels.spark_types import sortable
 
 PLACE = "place_in_table"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import assert_never
 
 from panes.errors import PanesError
 from panes.logical.binder import Binder
@@ -20,7 +21,6 @@ from panes.logical.plan import (
 )
 from panes.logical.scope import LONGEST, Scope, resolve, resolve_call, too_long
 from panes.logical.traits import traits
-from panes.sql import windows
 from panes.sql.calls import Call
 from panes.sql.expr import Expr, conjuncts
 from panes.sql.statements import (
@@ -28,6 +28,9 @@ from panes.sql.statements import (
     SelectStmt,
     Star,
 )
+from panes.sql.window_kinds import TimeWindow, partition_of
+from panes.sql.window_kinds import Window as Kinds
+from panes.sql.windows import Kind
 
 MOST_QUERIES = 1_000
 
@@ -79,10 +82,10 @@ def bind_window(
     return grouped, GroupedScope(traits(grouped), scope.alias, grouped=after)
 
 
-def _bounds(stmt: SelectStmt, kind: windows.WindowKind, binder: Binder, read_on: bool) -> dict[str, Call]:
+def _bounds(stmt: SelectStmt, kind: Kind, binder: Binder, read_on: bool) -> dict[str, Call]:
     """The bounds that the query names; where something reads on, a time window's end too, for it is the time there."""
     bounds = dict(stmt.bound_mappings)
-    if read_on and isinstance(kind, windows.TimeWindow) and all(one.name != "window_end" for one in bounds.values()):
+    if read_on and isinstance(kind, TimeWindow) and all(one.name != "window_end" for one in bounds.values()):
         bounds[binder.allocator.allocate()] = Call("window_end", span=stmt.window_span)
     return bounds
 
@@ -94,29 +97,31 @@ def _is_raw(stmt: SelectStmt) -> bool:
     return not stmt.group_by_exprs or any(isinstance(field, Star) for field in stmt.select_fields)
 
 
-def _window_kind(kind: windows.WindowKind, scope: Scope, check: Checks) -> windows.WindowKind:
+def _window_kind(kind: Kind, scope: Scope, check: Checks) -> Kind:
     match kind:
-        case windows.Window.Count():
+        case Kinds.Count():
             return replace(kind, partition_by=_resolved(kind.partition_by, scope))
-        case windows.Window.Sliding():
+        case Kinds.Sliding():
             when = resolve(kind.when, scope) if kind.when is not None else None
             if when is not None:
                 check.boolean(when, "WHEN")
             return replace(kind, partition_by=_resolved(kind.partition_by, scope), when=when)
-        case windows.Window.State():
+        case Kinds.State():
             opened, emit = resolve(kind.open, scope), resolve(kind.emit, scope)
             check.boolean(opened, "the open condition", "window-arguments")
             check.boolean(emit, "the emit condition", "window-arguments")
             return replace(kind, open=opened, emit=emit, partition_by=_resolved(kind.partition_by, scope))
-        case _:
+        case Kinds.Tumbling() | Kinds.Hopping() | Kinds.Session():
             return kind
+        case _:
+            assert_never(kind)
 
 
 def _resolved(exprs: Iterable[Expr], scope: Scope) -> tuple[Expr, ...]:
     return tuple(resolve(expr, scope) for expr in exprs)
 
 
-def _keys(stmt: SelectStmt, kind: windows.WindowKind, scope: Scope, binder: Binder) -> tuple[Field, ...]:
+def _keys(stmt: SelectStmt, kind: Kind, scope: Scope, binder: Binder) -> tuple[Field, ...]:
     """Group keys, then the window's partition keys; a key that is a column keeps its name, as it was declared."""
     scope = scope.adding([*stmt.bound_mappings, *stmt.aggregate_mappings, *stmt.over_mappings])
     exprs: list[Expr] = []
@@ -124,8 +129,7 @@ def _keys(stmt: SelectStmt, kind: windows.WindowKind, scope: Scope, binder: Bind
         expr = bare(resolve(_ordinal(written, stmt), scope))
         _refuse_computed_key(expr, written, stmt)
         exprs.append(expr)
-    if isinstance(kind, windows.Window.Count | windows.Window.Sliding | windows.Window.State):
-        exprs += kind.partition_by
+    exprs += partition_of(kind) or ()
     spelled = {name.lower(): name for name in scope.visible()}
     return tuple(
         Field(expr, spelled.get(expr.column.lower(), expr.column) if expr.column else binder.allocator.allocate())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from panes.explain import Info, Row
+from panes.frames import frame_sql
 from panes.logical.plan import (
     Aggregation,
     Computed,
@@ -20,9 +21,9 @@ from panes.logical.plan import (
     Window,
     children,
 )
-from panes.sql import windows
 from panes.sql.calls import Call
-from panes.sql.windows import WindowKind
+from panes.sql.window_kinds import kind_info, mapped, partition_of
+from panes.sql.windows import Kind
 
 
 def rows(plan: Plan) -> Row:
@@ -41,7 +42,7 @@ def _info(plan: Plan) -> Info:
         case Filter(predicates=predicates):
             return {"predicates": [predicate.sql for predicate in predicates]}
         case Window(kind=kind, keys=keys, bounds=bounds):
-            info = kind_info(kind)
+            info = _kind(kind)
             info |= {"keys": [_field(key) for key in keys]} if keys else {}
             return info | ({"bounds": [_computed(one) for one in bounds]} if bounds else {})
         case Aggregation(keys=keys, aggregates=aggregates):
@@ -62,37 +63,11 @@ def _info(plan: Plan) -> Info:
             assert_never(plan)
 
 
-def kind_info(kind: WindowKind) -> Info:
-    """A window as `kind=sliding, unit=ss, lookback=10, lookahead=none`."""
-    match kind:
-        case windows.Window.Tumbling(time_unit=unit, length=length):
-            return {"kind": "tumbling", "unit": unit.value, "length": length}
-        case windows.Window.Hopping(time_unit=unit, size=size, hop=hop):
-            return {"kind": "hopping", "unit": unit.value, "size": size, "hop": hop}
-        case windows.Window.Session(time_unit=unit, gap=gap):
-            return {"kind": "session", "unit": unit.value, "gap": gap}
-        case windows.Window.Count(count=count, every=every, partition_by=keys):
-            return {
-                "kind": "count",
-                "count": count,
-                "every": every,
-                "partition_by": [key.sql for key in keys],
-            }
-        case windows.Window.Sliding(
-            time_unit=unit, lookback=lookback, lookahead=lookahead, partition_by=keys, when=when
-        ):
-            info: Info = {"kind": "sliding", "unit": unit.value, "lookback": lookback, "lookahead": lookahead}
-            condition: Info = {"when": when.sql} if when is not None else {}
-            return info | {"partition_by": [key.sql for key in keys]} | condition
-        case windows.Window.State(open=opened, emit=emit, partition_by=keys):
-            return {
-                "kind": "state",
-                "open": opened.sql,
-                "emit": emit.sql,
-                "partition_by": [key.sql for key in keys],
-            }
-        case _:
-            assert_never(kind)
+def _kind(kind: Kind) -> Info:
+    """A window with its own partition, if it has one."""
+    texts = mapped(kind, lambda expr: expr.sql)
+    partition = partition_of(texts)
+    return kind_info(texts) | ({"partition_by": [*partition]} if partition is not None else {})
 
 
 def _computed(one: Computed) -> str:
@@ -105,7 +80,8 @@ def _call(call: Call) -> str:
     if over is None:
         return call.sql
     if over.order_by:
-        return f"{call.sql} {over.frame.sql}" if over.frame is not None else call.sql
+        frame = over.frame.map(lambda offset: offset.sql) if over.frame is not None else None
+        return f"{call.sql} {frame_sql(frame)}" if frame is not None else call.sql
     keys = ", ".join(expr.sql for expr in over.partition_by)
     return f"{call.sql} PARTITION BY {keys}" if keys else call.sql
 

@@ -12,7 +12,7 @@ from panes.sql.calls import Call
 from panes.sql.expr import Expr
 from panes.sql.over import OrderKey
 from panes.sql.statements import EmitClause
-from panes.sql.windows import WindowKind
+from panes.sql.windows import Kind
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Window:
     """
 
     input: Plan
-    kind: WindowKind
+    kind: Kind
     keys: tuple[Field, ...] = ()
     bounds: tuple[Computed, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)

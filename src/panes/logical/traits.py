@@ -10,6 +10,8 @@ from functools import cached_property
 from typing import assert_never
 
 from panes.catalog import Column
+from panes.frames import Edge, Unit
+from panes.functions.over import Reach, reach_of
 from panes.logical.plan import (
     Aggregation,
     DataSink,
@@ -24,9 +26,8 @@ from panes.logical.plan import (
     Window,
     children,
 )
-from panes.sql import windows
 from panes.sql.calls import Call
-from panes.sql.over import BoundKind, FrameUnit
+from panes.sql.window_kinds import Window as Kinds
 
 
 class Clock(Enum):
@@ -172,8 +173,8 @@ def _window(plan: Window, inner: Traits) -> Traits:
     time_type = inner.type_of(inner.time) if inner.time is not None else "timestamp"
     added = _with_columns(inner, tuple(Column(name, time_type) for name in bounds.values()))
     match plan.kind:
-        case windows.Window.Tumbling() | windows.Window.Hopping() | windows.Window.Session():
-            ordered = ["window_end"] if isinstance(plan.kind, windows.Window.Session) else list(bounds)
+        case Kinds.Tumbling() | Kinds.Hopping() | Kinds.Session():
+            ordered = ["window_end"] if isinstance(plan.kind, Kinds.Session) else list(bounds)
             end = bounds.get("window_end")
             return replace(
                 added,
@@ -183,7 +184,7 @@ def _window(plan: Window, inner: Traits) -> Traits:
                 bounds=frozenset(bounds.values()),
                 key=(*([inner.time] if inner.time is not None else []), *inner.key),
             )
-        case windows.Window.Count() | windows.Window.Sliding() | windows.Window.State():
+        case Kinds.Count() | Kinds.Sliding() | Kinds.State():
             return replace(
                 added,
                 time=None,
@@ -221,13 +222,13 @@ def comes_after_its_time(plan: OverWindow, inner: Traits) -> bool:
 def looks_ahead(call: Call) -> bool:
     """Whether a result needs rows after its own: `lead`, and frames to n FOLLOWING."""
     frame = call.over.frame if call.over is not None else None
-    return call.name == "lead" or (frame is not None and frame.end.kind == BoundKind.FOLLOWING)
+    return reach_of(call.name) is Reach.AHEAD or (frame is not None and frame.end.edge is Edge.FOLLOWING)
 
 
 def waits_for_rows(call: Call) -> bool:
     """Whether a result waits for later rows and not for the watermark: `lead`, ROWS … n FOLLOWING."""
     frame = call.over.frame if call.over is not None else None
-    return looks_ahead(call) and (frame is None or frame.unit == FrameUnit.ROWS)
+    return looks_ahead(call) and (frame is None or frame.unit is Unit.ROWS)
 
 
 def passed_on(fields: Sequence[Field]) -> dict[str, list[str]]:

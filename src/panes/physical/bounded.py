@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from panes.errors import PanesError
+from panes.frames import Edge
 from panes.functions import Functions
+from panes.functions.over import Reach, reach_of
 from panes.logical.plan import OverWindow
 from panes.logical.traits import Clock, Traits, closes_with_window
 from panes.source import Span
 from panes.sql.calls import Call
-from panes.sql.over import BoundKind, Frame
+from panes.sql.over import Frame
 
 CHANGES = "Add EMIT CHANGES to see results that later rows may still change."
 
@@ -24,6 +26,16 @@ def check_over(plan: OverWindow, inner: Traits, functions: Functions) -> None:
     _check_order(plan, inner, first)
     for one in plan.calls:
         _check_call(one.call, functions)
+
+
+def could_stream(plan: OverWindow, inner: Traits) -> bool:
+    """Whether an OVER of a batch could emit on window close, too: its rows are final in the order of their times."""
+    key = plan.order_by[0] if plan.order_by else None
+    if key is None or key.descending or key.expr.column is None or key.expr.column.lower() != inner.time:
+        return False
+    frames = [one.call.over.frame for one in plan.calls if one.call.over is not None]
+    whole = any(frame is not None and frame.end.edge is Edge.UNBOUNDED_FOLLOWING for frame in frames)
+    return not whole and not any(reach_of(one.call.name) is Reach.PARTITION for one in plan.calls)
 
 
 def _check_order(plan: OverWindow, inner: Traits, call: Call) -> None:
@@ -42,16 +54,15 @@ def _check_order(plan: OverWindow, inner: Traits, call: Call) -> None:
 
 
 def _check_call(call: Call, functions: Functions) -> None:
-    function = functions.over.get(call.name)
     frame = call.over.frame if call.over is not None else None
-    if function is not None and function.needs_partition_end:
+    if reach_of(call.name) is Reach.PARTITION:
         raise PanesError(
             "unbounded-state",
             f"{call.name} needs the number of all rows, which is never known",
             call.span,
             CHANGES,
         )
-    if frame is not None and frame.end.kind == BoundKind.UNBOUNDED_FOLLOWING:
+    if frame is not None and frame.end.edge is Edge.UNBOUNDED_FOLLOWING:
         raise _unbounded("a frame to UNBOUNDED FOLLOWING never completes", frame.span)
     if starts_unbounded(frame) and holds_rows(call, functions):
         what = f"{call.name}(DISTINCT …)" if call.distinct else call.name
@@ -60,7 +71,7 @@ def _check_call(call: Call, functions: Functions) -> None:
 
 def starts_unbounded(frame: Frame | None) -> bool:
     """Whether a frame reaches back to the start of the partition; the default frame does."""
-    return frame is None or frame.start.kind == BoundKind.UNBOUNDED_PRECEDING
+    return frame is None or frame.start.edge is Edge.UNBOUNDED_PRECEDING
 
 
 def holds_rows(call: Call, functions: Functions) -> bool:

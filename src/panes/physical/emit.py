@@ -18,8 +18,9 @@ from typing import TypeAlias
 from panes.errors import PanesError
 from panes.logical.plan import OverWindow, Plan, StatefulFunction, Window, children
 from panes.logical.traits import Clock, traits
-from panes.sql import windows
 from panes.sql.statements import Emit, EmitClause
+from panes.sql.window_kinds import TimeWindow
+from panes.sql.window_kinds import Window as Kinds
 
 Feature: TypeAlias = StatefulFunction | Window | OverWindow
 
@@ -76,7 +77,7 @@ def _has_no_clock(over: OverWindow) -> bool:
 
 
 def _looks_ahead(window: Window) -> bool:
-    return isinstance(window.kind, windows.Window.Sliding) and window.kind.lookahead is not None
+    return isinstance(window.kind, Kinds.Sliding) and window.kind.lookahead is not None
 
 
 def features(plan: Plan) -> list[Feature]:
@@ -86,7 +87,7 @@ def features(plan: Plan) -> list[Feature]:
 
 
 def is_time_window(feature: Feature) -> bool:
-    return isinstance(feature, Window) and isinstance(feature.kind, windows.TimeWindow)
+    return isinstance(feature, Window) and isinstance(feature.kind, TimeWindow)
 
 
 def _refused(clause: EmitClause, feature: Feature, hint: str) -> PanesError:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import assert_never
 
 from panes.explain import Info, Row
+from panes.frames import frame_sql
 from panes.physical.plan import (
     Argument,
-    Count,
     DataSink,
     DataSource,
     EmitMode,
     Filter,
-    Hopping,
-    Kind,
     Mode,
     Normalize,
     Output,
@@ -23,18 +21,16 @@ from panes.physical.plan import (
     Placement,
     Plan,
     Project,
-    Session,
-    Sliding,
     SparkQuery,
     State,
     StatefulFunction,
-    StateMachine,
-    Tumbling,
     Watermark,
     Window,
     children,
 )
 from panes.sql.duration import spelled
+from panes.sql.window_kinds import Window as Kinds
+from panes.sql.window_kinds import kind_info
 
 
 def rows(plan: Plan) -> Row:
@@ -118,28 +114,8 @@ def _window(plan: Window) -> Info:
     if plan.bounds:
         info["bounds"] = [f"{call}() -> {name}" for name, call in plan.bounds]
     waits = {Mode.EVENT_TIME: ["watermark"], Mode.ARRIVAL: ["clock"], Mode.BATCH: []}[plan.placement.mode]
-    ahead = isinstance(plan.kind, Sliding) and plan.kind.lookahead is not None
+    ahead = isinstance(plan.kind, Kinds.Sliding) and plan.kind.lookahead is not None
     return info | _placement(plan.placement, waits if ahead else [])
-
-
-def kind_info(kind: Kind) -> Info:
-    """A window's kind with its lengths and conditions."""
-    match kind:
-        case Tumbling(unit=unit, length=length):
-            return {"kind": "tumbling", "unit": unit, "length": length}
-        case Hopping(unit=unit, size=size, hop=hop):
-            return {"kind": "hopping", "unit": unit, "size": size, "hop": hop}
-        case Session(unit=unit, gap=gap):
-            return {"kind": "session", "unit": unit, "gap": gap}
-        case Count(count=count, every=every):
-            return {"kind": "count", "count": count, "every": every}
-        case Sliding(unit=unit, lookback=lookback, lookahead=lookahead, when=when):
-            info: Info = {"kind": "sliding", "unit": unit, "lookback": lookback, "lookahead": lookahead}
-            return info | ({"when": when} if when is not None else {})
-        case StateMachine(open=opened, emit=emit):
-            return {"kind": "state", "open": opened, "emit": emit}
-        case _:
-            assert_never(kind)
 
 
 def _over(plan: OverWindow) -> Info:
@@ -152,6 +128,7 @@ def _over(plan: OverWindow) -> Info:
     if plan.top_n is not None:
         info["top_n"] = f"{plan.top_n[0]} <= {plan.top_n[1]}"
     placement = plan.placement
+    info["strategy"] = plan.strategy.value
     info |= _placement(placement, _waits(plan)) | {"order": [*orders, *_ties(plan)]}
     return info | ({"sequence": placement.sequence} if placement.sequence is not None else {})
 
@@ -161,15 +138,11 @@ def _ties(plan: OverWindow) -> list[str]:
     placement = plan.placement
     named = {one.sql.lower() for one in plan.order_by}
     ties = [name for name in placement.key if name.lower() not in named]
-    if plan.reads_changes and _has_changelog(plan):
+    if plan.has_key:
         return ties  # the key is unique
     if placement.time is not None and placement.time.lower() not in named:
         ties.append(_time(placement))
     return [*ties, "arrival"]
-
-
-def _has_changelog(plan: Plan) -> bool:
-    return (isinstance(plan, DataSource) and plan.changelog) or any(_has_changelog(child) for child in children(plan))
 
 
 def _waits(plan: OverWindow) -> list[str]:
@@ -179,15 +152,8 @@ def _waits(plan: OverWindow) -> list[str]:
 
 
 def _over_call(one: OverCall) -> str:
-    frame = one.frame
-    if frame is None:
-        return _argument(one.argument)
-    bounds = [
-        " ".join(part for part in (bound.offset, bound.kind.replace("_", " ")) if part)
-        for bound in (frame.start, frame.end)
-    ]
-    text = f"{one.argument.text} {frame.unit} BETWEEN {bounds[0]} AND {bounds[1]}"
-    return f"{text} -> {one.argument.output}"
+    frame = f" {frame_sql(one.frame)}" if one.frame is not None else ""
+    return f"{one.argument.text}{frame} -> {one.argument.output}"
 
 
 def _argument(one: Argument) -> str:

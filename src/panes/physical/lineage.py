@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, assert_never
 
+from panes.frames import frame_sql
 from panes.logical.grouping import bare
-from panes.physical.explain import kind_info
 from panes.physical.plan import (
     Argument,
-    Bound,
     DataSink,
     DataSource,
     Filter,
@@ -37,6 +36,7 @@ from panes.source import Source
 from panes.sql.expr import Expr
 from panes.sql.text import key_of
 from panes.sql.tokens import tokenize
+from panes.sql.window_kinds import kind_info
 
 Definitions = Mapping[str, str]  # what columns are, by their names in lower case
 
@@ -99,13 +99,8 @@ def over_call_text(call: OverCall, below: Definitions) -> str:
     """A call with its frame, written out."""
     if call.frame is None:
         return call_text(call.argument, below)
-    ends = " and ".join(_bound_text(one) for one in (call.frame.start, call.frame.end))
-    return f"{call_text(call.argument, below)} {call.frame.unit.lower()} between {ends}"
-
-
-def _bound_text(bound: Bound) -> str:
-    kind = bound.kind.lower()
-    return kind if bound.offset is None else f"{written_out(bound.offset, {})} {kind}"
+    frame = frame_sql(call.frame.map(lambda offset: written_out(offset, {})))
+    return f"{call_text(call.argument, below)} {frame}"
 
 
 def over_text(plan: OverWindow) -> str:

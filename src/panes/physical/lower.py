@@ -6,22 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from panes.frames import Frame, Unit
 from panes.functions import Functions
 from panes.logical import plan as logical
 from panes.logical.traits import Clock, Traits, closes_with_window, passed_on, traits, waits_for_rows
-from panes.physical.bounded import check_order, check_over, check_time, holds_rows, starts_unbounded
+from panes.physical.bounded import check_order, check_over, check_time, could_stream, holds_rows, starts_unbounded
 from panes.physical.emit import EmitDecision, decide, features
 from panes.physical.plan import (
     Argument,
-    Bound,
-    Count,
     DataSink,
     DataSource,
     EmitMode,
     Filter,
-    Frame,
-    Hopping,
-    Kind,
     Mode,
     Normalize,
     Order,
@@ -32,20 +28,16 @@ from panes.physical.plan import (
     Placement,
     Plan,
     Project,
-    Session,
-    Sliding,
     SparkQuery,
     State,
     StatefulFunction,
-    StateMachine,
-    Tumbling,
+    Strategy,
     Watermark,
     Window,
 )
-from panes.sql import windows
 from panes.sql.calls import Call
-from panes.sql.over import Frame as SqlFrame
-from panes.sql.over import FrameUnit
+from panes.sql.window_kinds import InTime, TimeWindow, mapped, partition_of
+from panes.sql.window_kinds import Window as Kinds
 
 
 @dataclass(frozen=True)
@@ -245,9 +237,9 @@ def _window(
 ) -> Lowered:
     below = _lower(plan.input, lowering)
     inner = traits(plan.input)
-    own_partitions, kind = _kind(plan.kind)
-    is_time = isinstance(plan.kind, windows.TimeWindow)
-    if is_time or isinstance(plan.kind, windows.Window.Sliding):
+    kind = mapped(plan.kind, lambda expr: expr.sql)
+    is_time = isinstance(kind, TimeWindow)
+    if isinstance(kind, InTime):
         check_time(f"a {type(plan.kind).__name__.lower()} window", plan.span, inner)
     else:
         check_order(f"a {type(plan.kind).__name__.lower()} window", plan.span, inner)
@@ -259,8 +251,8 @@ def _window(
         partition_by = tuple(key.expr.sql for key in keys)
     else:
         emit = EmitMode.IMMEDIATELY if lowering.emit.immediately else EmitMode.ON_RELEASE
-        partition_by = own_partitions
-    keeps_rows = raw or isinstance(kind, Sliding) or (isinstance(kind, Count) and kind.every is not None)
+        partition_by = partition_of(kind) or ()
+    keeps_rows = raw or isinstance(kind, Kinds.Sliding) or (isinstance(kind, Kinds.Count) and kind.every is not None)
     keeps_rows |= any(holds_rows(one.call, lowering.functions) for one in aggregates)
     state = State.ROWS if keeps_rows else State.ACCUMULATORS
     placement = _placement(partition_by, inner, emit, state, below, lowering)
@@ -274,28 +266,6 @@ def _window(
         raw,
     )
     return Lowered(operator, changes, True)
-
-
-def _kind(kind: windows.WindowKind) -> tuple[tuple[str, ...], Kind]:
-    """The partition keys of the window itself, and its spec."""
-    match kind:
-        case windows.Window.Tumbling(time_unit=unit, length=length):
-            return (), Tumbling(unit.value, length)
-        case windows.Window.Hopping(time_unit=unit, size=size, hop=hop):
-            return (), Hopping(unit.value, size, hop)
-        case windows.Window.Session(time_unit=unit, gap=gap):
-            return (), Session(unit.value, gap)
-        case windows.Window.Count(count=count, every=every, partition_by=keys):
-            return tuple(key.sql for key in keys), Count(count, every)
-        case windows.Window.Sliding(
-            time_unit=unit, lookback=lookback, lookahead=lookahead, partition_by=keys, when=when
-        ):
-            condition = when.sql if when is not None else None
-            return tuple(key.sql for key in keys), Sliding(unit.value, lookback, lookahead, condition)
-        case windows.Window.State(open=opened, emit=emit, partition_by=keys):
-            return tuple(key.sql for key in keys), StateMachine(opened.sql, emit.sql)
-        case _:
-            assert_never(kind)
 
 
 # ── OVER ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -324,6 +294,7 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
     elif changes:
         expires = not below.changelog and inner.clock != Clock.NONE  # by the times of rows that only come
         placement = replace(placement, late=False, state_ttl=placement.state_ttl if expires else None)
+    reads_changes = below.changelog and (inner.streaming or inner.changelog)  # a batch result has inserts alone
     operator = OverWindow(
         below.plan,
         placement,
@@ -332,9 +303,23 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
         (plan.top_n.rank, plan.top_n.limit) if plan.top_n is not None else None,
         not changes and not closes and any(waits_for_rows(one.call) for one in plan.calls),
         not changes and closes,
-        below.changelog,
+        _strategy(plan, placement, changes, closes, reads_changes),
+        reads_changes,
+        inner.changelog,
     )
     return Lowered(operator, changes, True)
+
+
+def _strategy(
+    plan: logical.OverWindow, placement: Placement, changes: bool, closes: bool, reads_changes: bool
+) -> Strategy:
+    """A batch is computed whole, unless its partitions expire as in a stream."""
+    batch = placement.mode == Mode.BATCH
+    closes = closes and not changes
+    expires = placement.state_ttl is not None and placement.time is not None and not closes
+    if reads_changes or (changes and not batch) or (batch and expires and not could_stream(plan, traits(plan.input))):
+        return Strategy.INCREMENTAL
+    return Strategy.ON_COMPLETE if closes or (batch and not expires) else Strategy.ON_CLOSE
 
 
 def _by_key(plan: logical.OverWindow, inner: Traits) -> bool:
@@ -352,18 +337,15 @@ def _over_state(plan: logical.OverWindow, changes: bool, below: Lowered, lowerin
         over_function = lowering.functions.over.get(one.call.name)
         frame = one.call.over.frame if one.call.over is not None else None
         framed = over_function is None or over_function.takes_frame
-        by_rows = frame is not None and frame.unit == FrameUnit.ROWS
+        by_rows = frame is not None and frame.unit is Unit.ROWS
         if not framed or by_rows or (starts_unbounded(frame) and not holds_rows(one.call, lowering.functions)):
             return State.PER_KEY  # ranks, carries, and the last rows of each partition, however old they are
     return State.ROWS
 
 
-def _frame(call: Call) -> Frame | None:
-    frame: SqlFrame | None = call.over.frame if call.over is not None else None
-    if frame is None:
-        return None
-    bounds = [Bound(b.kind.name, b.offset.sql if b.offset is not None else None) for b in (frame.start, frame.end)]
-    return Frame(frame.unit.value, bounds[0], bounds[1])
+def _frame(call: Call) -> Frame[str] | None:
+    frame = call.over.frame if call.over is not None else None
+    return frame.map(lambda offset: offset.sql) if frame is not None else None
 
 
 # ── The result ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from panes.frames import Frame
+from panes.sql.window_kinds import WindowKind
+
 
 class Mode(Enum):
     """What orders an operator's rows and moves its clock."""
@@ -29,6 +32,14 @@ class State(Enum):
     ROWS = "rows"
     PER_KEY = "per-key"
     ALL_ROWS = "all-rows"
+
+
+class Strategy(Enum):
+    """How an OVER window is computed."""
+
+    ON_CLOSE = "on-close"  # each row comes out once, when no row still to come can change it
+    ON_COMPLETE = "on-complete"  # each partition is computed once, when all its rows are there
+    INCREMENTAL = "incremental"  # each micro-batch gives what it changes in the result
 
 
 @dataclass(frozen=True)
@@ -78,66 +89,9 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Tumbling:
-    unit: str
-    length: int
-
-
-@dataclass(frozen=True)
-class Hopping:
-    unit: str
-    size: int
-    hop: int
-
-
-@dataclass(frozen=True)
-class Session:
-    unit: str
-    gap: int
-
-
-@dataclass(frozen=True)
-class Count:
-    count: int
-    every: int | None
-
-
-@dataclass(frozen=True)
-class Sliding:
-    unit: str
-    lookback: int
-    lookahead: int | None
-    when: str | None
-
-
-@dataclass(frozen=True)
-class StateMachine:
-    open: str
-    emit: str
-
-
-Kind: TypeAlias = Tumbling | Hopping | Session | Count | Sliding | StateMachine
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A bound of a frame: its kind, and the text of its offset."""
-
-    kind: str
-    offset: str | None
-
-
-@dataclass(frozen=True)
-class Frame:
-    unit: str
-    start: Bound
-    end: Bound
-
-
-@dataclass(frozen=True)
 class OverCall:
     argument: Argument
-    frame: Frame | None
+    frame: Frame[str] | None
 
 
 @dataclass(frozen=True)
@@ -199,7 +153,7 @@ class Window:
 
     input: Plan
     placement: Placement
-    kind: Kind
+    kind: WindowKind[str]
     keys: tuple[Output, ...]
     bounds: tuple[tuple[str, str], ...]
     aggregates: tuple[Argument, ...]
@@ -210,7 +164,7 @@ class Window:
 class OverWindow:
     """`waits_for_rows`: some result needs later rows, which the watermark cannot replace.
 
-    `reads_changes`: its input is a changelog.
+    `reads_changes`: its input is a changelog. `has_key`: its rows are known by their key, others by when they came.
     """
 
     input: Plan
@@ -220,7 +174,9 @@ class OverWindow:
     top_n: tuple[str, int] | None
     waits_for_rows: bool
     closes_with_window: bool
+    strategy: Strategy
     reads_changes: bool = False
+    has_key: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from math import nan
 from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
-from panes.kernels.aggregates.accumulators import Accumulator, accumulator, argument_cast, decimal
+from panes.functions.aggregates import aggregate
+from panes.functions.signature import LIMITS
+from panes.kernels.aggregates.accumulators import Accumulator, Constant, accumulator, argument_cast
 from panes.kernels.aggregates.grouping import Fold
+from panes.kernels.spark_types import decimal
 from panes.physical import plan as physical
 from panes.spark.expressions import compared_type, known_type, quoted, type_of
 from panes.spark.projection import Projection
-
-COMPARING = frozenset(("min", "max", "min_by", "max_by", "collect_set", "approx_count_distinct"))
 
 
 @dataclass(frozen=True)
@@ -65,15 +66,15 @@ class Aggregates:
         given = prepared(argument, self.projection.below)
         args = tuple(self.projection.column(sql) for sql in given.args)
         condition = self.projection.condition(argument.condition)
-        if argument.function == "avg" and not argument.distinct and decimal(given.types[0]) is None:
-            total = self._state("sum", _found("sum", argument, given), args, condition)
-            count = self._state("count", _found("count", argument, given), args, condition)
+        parts = aggregate(argument.function).made_of
+        if parts and not argument.distinct and decimal(given.types[0]) is None:
+            total, count = (self._state(part, _found(part, argument, given), args, condition) for part in parts)
             return total, f"CAST($v AS DOUBLE) / nullif({count}, 0)"
         found = _found(argument.function, argument, given)
         options = [
             word for word, given_ in (("distinct", argument.distinct), ("nulls", argument.ignore_nulls)) if given_
         ]
-        name = " ".join([argument.function, *options, *filter(None, [given.constant])])
+        name = " ".join([argument.function, *options, *given.options])
         return self._state(name, found, args, condition), found.finish
 
     def _state(self, function: str, found: Accumulator, args: tuple[str, ...], condition: str | None) -> str:
@@ -89,31 +90,36 @@ class Aggregates:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Arguments as an accumulator takes them: Spark's texts and types, and a constant for DuckDB."""
+    """Arguments as an accumulator takes them: Spark's texts and types, and a constant."""
 
     args: tuple[str, ...]
     types: tuple[str, ...]
-    constant: str = ""
+    constant: Constant = None
+
+    @property
+    def options(self) -> list[str]:
+        """The constant as it stands in the name of a state."""
+        if self.constant is None:
+            return []
+        return [str([*self.constant] if isinstance(self.constant, tuple) else self.constant)]
 
 
 def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
     """The arguments of an aggregate, cast where it takes only a few types."""
-    args = () if argument.args == ("*",) else argument.args
-    constant = ""
-    if argument.function in ("percentile", "approx_count_distinct"):
-        args, constant = args[:1], (argument.args[1] if len(argument.args) > 1 else "")
+    row = aggregate(argument.function)
+    limited = row.signature.limited
+    args = () if argument.args == ("*",) else argument.args[:limited]
     types = [known_type(arg, below) for arg in args]
-    for arg in args if argument.distinct else args[-1:] if argument.function in COMPARING else ():
+    for arg in args if argument.distinct else args[-1:] if row.compares else ():
         compared_type(arg, below)
     wanted = [argument_cast(argument.function, type_) or type_ for type_ in types]
     cast = [as_type(*given) for given in zip(args, types, wanted, strict=True)]
-    types = wanted
-    if argument.function == "approx_count_distinct":
-        hash_ = f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END"
-        return Prepared((hash_,), ("bigint",), _as_duck(argument, (0.001, 0.39), below) if constant else "")
-    if argument.function == "percentile":
-        return Prepared(tuple(cast), (*types, type_of(constant, below)), _as_duck(argument, (0, 1), below))
-    return Prepared(tuple(cast), tuple(types))
+    constant = None
+    if limited is not None and len(argument.args) > limited:
+        constant = _constant(argument, limited, LIMITS[row.signature.params[limited].takes], below)
+    if row.hashes:
+        return Prepared((f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END",), ("bigint",), constant)
+    return Prepared(tuple(cast), tuple(wanted), constant)
 
 
 def as_type(sql: str, type_: str, wanted: str) -> str:
@@ -137,12 +143,13 @@ def _found(function: str, argument: physical.Argument, given: Prepared) -> Accum
     return found
 
 
-def _as_duck(argument: physical.Argument, between: tuple[float, float], below: DataFrame) -> str:
-    """The second argument, a constant of Spark's, as text for DuckDB."""
-    value = below.sparkSession.sql(f"SELECT {argument.args[1]} AS v").collect()[0]["v"]
+def _constant(argument: physical.Argument, index: int, between: tuple[float, float], below: DataFrame) -> Constant:
+    """An argument that is a constant of Spark's, or an array of them."""
+    text = argument.args[index]
+    value = below.sparkSession.sql(f"SELECT {text} AS v").collect()[0]["v"]
     several = isinstance(value, list)
-    numbers = [float(one) if one is not None else nan for one in (value if several else [value])]
+    numbers = tuple(float(one) if one is not None else nan for one in (value if several else [value]))
     if not numbers or not all(between[0] <= one <= between[1] for one in numbers):
-        message = f"{argument.args[1]} in {argument.text} is not from {between[0]} to {between[1]}"
+        message = f"{text} in {argument.text} is not from {between[0]:g} to {between[1]:g}"
         raise PanesError("function-arguments", message)
-    return str(numbers if several else numbers[0])
+    return numbers if several else numbers[0]

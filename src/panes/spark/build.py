@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import count
-from typing import Any, TypeAlias, assert_never
+from typing import Any, assert_never
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from panes.functions import Functions
 from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
+from panes.physical.chain import Stateful, streams_before_operators
 from panes.physical.identity import Identity
 from panes.physical.lineage import result_of
-from panes.spark.chain import streams_before_operators
 from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
 from panes.spark.normalize import normalize
@@ -29,7 +30,13 @@ from panes.spark.stateful import stateful
 from panes.spark.windows import window
 from panes.sql.template import placeholder
 
-SparkPart: TypeAlias = physical.DataSource | physical.SparkQuery | physical.Filter | physical.Project
+
+class Reader(Enum):
+    """Who reads the rows of a plan."""
+
+    RESULT = "whoever asked for the result"
+    OPERATOR = "a stateful operator: rows that WHERE removes still move the watermark, so they are only marked"
+    SPARK = "a part that Spark runs, below an operator: the clock is attached at the source, where every row still is"
 
 
 @dataclass(frozen=True)
@@ -53,101 +60,69 @@ class Builder:
 
     def build(self, plan: physical.Plan) -> DataFrame:
         """The DataFrame of a plan's result."""
+        return self.rows(plan, Reader.RESULT)
+
+    def rows(self, plan: physical.Plan, reader: Reader) -> DataFrame:
+        """The rows of a plan, as their reader needs them."""
         match plan:
-            case physical.DataSink(input=input_, changelog=True):
-                return settle(replace(self, changelog=result_of(plan)).build(input_))
-            case physical.DataSink(input=input_):
-                return self.build(input_)
-            case physical.DataSource() | physical.SparkQuery():
-                return self._by_spark(plan, self.build)
-            case physical.Filter(changelog=False) | physical.Project(changelog=False):
-                return self._by_spark(plan, self.build)
-            case physical.Watermark(input=input_, time=time, delay=delay):  # for state that Spark keeps itself
-                rows = self.build(input_)
-                return rows.withWatermark(time, f"{delay // 1000} milliseconds") if rows.isStreaming else rows
-            case physical.Window():
-                return window(plan, self.before(plan.input), self, feeds_another=False)
-            case physical.Normalize():
-                return normalize(plan, self.before(plan.input), self, feeds_another=False)
+            case physical.DataSource(streaming=True) if reader is Reader.OPERATOR:
+                return self._with_control(plan)
+            case physical.DataSource():
+                return self.source(plan.stream).select(*_columns(plan))
+            case physical.Watermark(input=input_, time=time, delay=delay):
+                rows = self.rows(input_, reader)
+                return _clocked(rows, time, delay, reader) if rows.isStreaming else rows
+            case physical.SparkQuery() if reader is Reader.OPERATOR:
+                rows = self._by_spark(plan, Reader.SPARK)
+                return self._controlled(rows, streams_before_operators(plan)) if rows.isStreaming else rows
+            case physical.SparkQuery():
+                return self._by_spark(plan, reader)
+            case physical.Filter(input=input_, predicates=predicates):
+                return _filtered(self.rows(input_, reader), predicates, _mark(reader, plan.changelog))
+            case physical.Project(input=input_, fields=fields):
+                return _projected(self.rows(input_, reader), fields, _carried(reader, plan.changelog))
+            case physical.Window() | physical.OverWindow() | physical.StatefulFunction() | physical.Normalize():
+                return _operated(self._operator(plan, reader is not Reader.RESULT), reader)
             case physical.Pair(input=input_):
                 metrics = self.metrics(below=0, feeds_another=True), self.metrics(below=1, feeds_another=False)
-                return paired(plan, self.build(input_), metrics)
-            case physical.StatefulFunction():
-                return stateful(plan, self.before(plan.input), self, feeds_another=False)
-            case physical.OverWindow():
-                return over(plan, self.before(plan.input), self, feeds_another=False)
-            case physical.Filter(input=input_, predicates=predicates):
-                below = self.build(input_)
-                passed = [PASS] if PASS in below.columns else []
-                condition = " AND ".join([*passed, *(f"({predicate})" for predicate in predicates)])
-                others = [quoted(name) for name in below.columns if name != PASS]
-                return below.selectExpr(*others, f"coalesce({condition}, false) AS {PASS}")
-            case physical.Project(input=input_, fields=fields):
-                below = self.build(input_)
-                carried = [name for name in (CHANGE, PASS) if name in below.columns]
-                return below.selectExpr(*(f"{one.sql} AS {quoted(one.name)}" for one in fields), *carried)
+                return paired(plan, self.rows(input_, reader), metrics)
+            case physical.DataSink(input=input_, changelog=True):
+                return settle(replace(self, changelog=result_of(plan)).rows(input_, reader))
+            case physical.DataSink(input=input_):
+                return self.rows(input_, reader)
             case _:
                 assert_never(plan)
 
-    def _by_spark(self, plan: SparkPart, below: Callable[[physical.Plan], DataFrame]) -> DataFrame:
-        """What Spark does alone; `below` builds the inputs."""
+    def _operator(self, plan: Stateful, feeds_another: bool) -> DataFrame:
+        below = self.rows(plan.input, Reader.OPERATOR)
         match plan:
-            case physical.DataSource(stream=stream, columns=columns, changelog=changelog):
-                names = [*(quoted(name) for name in columns), *([CHANGE] if changelog else [])]
-                return self.source(stream).select(*names)
-            case physical.SparkQuery(sql=sql, inputs=()):
-                return self.spark.sql(sql)
-            case physical.SparkQuery(template=template, inputs=inputs):
-                frames: dict[str, Any] = {placeholder(name): below(child) for name, child in inputs}
-                return self.spark.sql(template, **frames)
-            case physical.Filter(input=input_, predicates=predicates):
-                return below(input_).where(" AND ".join(f"({predicate})" for predicate in predicates))
-            case physical.Project(input=input_, fields=fields):
-                return below(input_).selectExpr(*(f"{one.sql} AS {quoted(one.name)}" for one in fields))
+            case physical.Window():
+                return window(plan, below, self, feeds_another)
+            case physical.OverWindow():
+                return over(plan, below, self, feeds_another)
+            case physical.StatefulFunction():
+                return stateful(plan, below, self, feeds_another)
+            case physical.Normalize():
+                return normalize(plan, below, self, feeds_another)
+            case _:
+                assert_never(plan)
+
+    def _by_spark(self, plan: physical.SparkQuery, reader: Reader) -> DataFrame:
+        if not plan.inputs:
+            return self.spark.sql(plan.sql)
+        frames: dict[str, Any] = {placeholder(name): self.rows(child, reader) for name, child in plan.inputs}
+        return self.spark.sql(plan.template, **frames)
 
     def source(self, name: str) -> DataFrame:
         """A stream's DataFrame, or a table that only Spark knows, as it is now."""
         found = self.sources.get(name.lower())
         return found if found is not None else self.spark.table(name)
 
-    def before(self, plan: physical.Plan) -> DataFrame:
-        """The rows below a stateful operator. A row that WHERE removes still moves the watermark: it is only marked."""
-        match plan:
-            case physical.Window():
-                return _marked(window(plan, self.before(plan.input), self, feeds_another=True))
-            case physical.OverWindow():
-                return _marked(over(plan, self.before(plan.input), self, feeds_another=True))
-            case physical.Normalize():
-                return _marked(normalize(plan, self.before(plan.input), self, feeds_another=True))
-            case physical.StatefulFunction():
-                return _marked(stateful(plan, self.before(plan.input), self, feeds_another=True))
-            case physical.DataSource(streaming=True):
-                return self._source(plan)
-            case physical.SparkQuery():
-                return self._through_spark(plan)
-            case physical.Watermark(input=input_, time=time, delay=delay):
-                rows = self.before(input_)
-                return _timed(rows, time, delay) if rows.isStreaming else rows
-            case physical.Filter(input=input_, predicates=predicates):
-                below = self.before(input_)
-                kept = [KEEP] if KEEP in below.columns else []
-                condition = " AND ".join([*kept, *(f"({guarded(predicate, below)})" for predicate in predicates)])
-                others = [quoted(name) for name in below.columns if name != KEEP]
-                return below.selectExpr(*others, f"coalesce({condition}, false) AS {KEEP}")
-            case physical.Project(input=input_, fields=fields):
-                below = self.before(input_)
-                carried = [name for name in below.columns if name in HIDDEN]
-                outputs = [f"{guarded(one.sql, below)} AS {quoted(one.name)}" for one in fields]
-                return below.selectExpr(*outputs, *carried)
-            case _:
-                return self.build(plan)
-
-    def _source(self, plan: physical.DataSource) -> DataFrame:
+    def _with_control(self, plan: physical.DataSource) -> DataFrame:
         """A stream's rows, and beside them the end of the input and heartbeats."""
         source = self.source(plan.stream)
         scripted = [name for name in (NOW, CONTROL) if name in source.columns]
-        names = [*(quoted(name) for name in plan.columns), *([CHANGE] if plan.changelog else [])]
-        return self._controlled(source.selectExpr(*names, *scripted), [plan.stream])
+        return self._controlled(source.selectExpr(*_columns(plan), *scripted), [plan.stream])
 
     def _controlled(self, rows: DataFrame, streams: Iterable[str]) -> DataFrame:
         """Rows, and beside them the end of the input and the heartbeats of these streams."""
@@ -161,31 +136,63 @@ class Builder:
             rows = rows.unionByName(other, allowMissingColumns=True)
         return _marked(rows)
 
-    # ---- a part that Spark runs, below a stateful operator
 
-    def _through_spark(self, plan: physical.SparkQuery) -> DataFrame:
-        """The rows of Spark's part. Rows that only control something would not survive a join: they come in here."""
-        rows = self._clocked(plan)
-        return self._controlled(rows, streams_before_operators(plan)) if rows.isStreaming else rows
+def _columns(plan: physical.DataSource) -> list[str]:
+    return [*(quoted(name) for name in plan.columns), *([CHANGE] if plan.changelog else [])]
 
-    def _clocked(self, plan: physical.Plan) -> DataFrame:
-        """Rows below a part that Spark runs: their clock is attached at the source, where every row still is."""
-        match plan:
-            case physical.Watermark(input=input_, time=time, delay=delay):
-                rows = self._clocked(input_)
-                return _behind_barrier(_timed(rows, time, delay), time) if rows.isStreaming else rows
-            case physical.Window() | physical.OverWindow() | physical.StatefulFunction():
-                rows = self.before(plan)
-                kept = rows.where(KEEP) if KEEP in rows.columns else rows
-                return kept.drop(*HIDDEN)
-            case physical.DataSource() | physical.SparkQuery() | physical.Filter() | physical.Project():
-                return self._by_spark(plan, self._clocked)
-            case physical.Normalize() | physical.Pair():
-                raise AssertionError("Spark gets no changelog")
-            case physical.DataSink():
-                raise AssertionError("a sink has no output")
-            case _:
-                assert_never(plan)
+
+def _mark(reader: Reader, changelog: bool) -> str | None:
+    """The column that says whether a row passes WHERE, where it is not removed at once.
+
+    An operator's watermark moves with all rows, and of an update one side may pass and the other not.
+    """
+    return KEEP if reader is Reader.OPERATOR else PASS if changelog else None
+
+
+def _filtered(below: DataFrame, predicates: Sequence[str], mark: str | None) -> DataFrame:
+    if mark is None:
+        return below.where(" AND ".join(f"({predicate})" for predicate in predicates))
+    passed = [mark] if mark in below.columns else []
+    condition = " AND ".join([*passed, *(f"({guarded(predicate, below)})" for predicate in predicates)])
+    others = [quoted(name) for name in below.columns if name != mark]
+    return below.selectExpr(*others, f"coalesce({condition}, false) AS {mark}")
+
+
+def _carried(reader: Reader, changelog: bool) -> Collection[str]:
+    """What goes along with every row beside its columns."""
+    return HIDDEN if reader is Reader.OPERATOR else (CHANGE, PASS) if changelog else ()
+
+
+def _projected(below: DataFrame, fields: Sequence[physical.Output], carried: Collection[str]) -> DataFrame:
+    outputs = [f"{guarded(one.sql, below)} AS {quoted(one.name)}" for one in fields]
+    return below.selectExpr(*outputs, *(name for name in below.columns if name in carried))
+
+
+def _operated(rows: DataFrame, reader: Reader) -> DataFrame:
+    """What comes out of an operator, as its reader needs it."""
+    match reader:
+        case Reader.RESULT:
+            return rows
+        case Reader.OPERATOR:
+            return _marked(rows)
+        case Reader.SPARK:
+            marked = _marked(rows)
+            return (marked.where(KEEP) if KEEP in marked.columns else marked).drop(*HIDDEN)
+        case _:
+            assert_never(reader)
+
+
+def _clocked(rows: DataFrame, time: str, delay: int, reader: Reader) -> DataFrame:
+    """A stream's rows with its clock: Spark's own for state that Spark keeps, else the time that moves Panes'."""
+    match reader:
+        case Reader.RESULT:
+            return rows.withWatermark(time, f"{delay // 1000} milliseconds")
+        case Reader.OPERATOR:
+            return _timed(rows, time, delay)
+        case Reader.SPARK:
+            return _behind_barrier(_timed(rows, time, delay), time)
+        case _:
+            assert_never(reader)
 
 
 def _timed(rows: DataFrame, time: str, delay: int) -> DataFrame:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
 from panes.kernels.kernel import Kernel
 from panes.kernels.state.release import Release
 from panes.physical import plan as physical
-from panes.physical.explain import kind_info
+from panes.physical.chain import Stateful, is_clocked, operator_name, operators_below, sessions_below, watermarks
 from panes.physical.lineage import definitions, source_of, written_out
 from panes.spark.expressions import LATEST, epoch_micros, quoted, type_of
 from panes.spark.failing_rows import Names
@@ -20,8 +19,6 @@ from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
     from panes.spark.build import Builder
-
-Stateful = physical.StatefulFunction | physical.Window | physical.OverWindow | physical.Normalize
 
 
 def operate(
@@ -72,21 +69,6 @@ def _depends_on(plan: Stateful) -> dict[str, Any]:
     }
 
 
-def operator_name(plan: Stateful) -> str:
-    """What an operator is called in an error."""
-    match plan:
-        case physical.Window(kind=kind):
-            return f"{kind_info(kind)['kind']}window"
-        case physical.OverWindow():
-            return "OVER"
-        case physical.StatefulFunction():
-            return "stateful functions"
-        case physical.Normalize():
-            return "the changelog"
-        case _:
-            assert_never(plan)
-
-
 def last_watermark(plan: Stateful, builder: Builder) -> int | None:
     """Where a stream of a batch's rows would have its watermark in the end, in microseconds, if state expires by it."""
     clocks = [] if plan.placement.state_ttl is None else list(watermarks(plan))
@@ -99,56 +81,6 @@ def _last_time(clock: physical.Watermark, builder: Builder) -> int | None:
     micros = epoch_micros(quoted(clock.time), type_of(quoted(clock.time), rows) != "timestamp_ntz")
     last: int | None = rows.selectExpr(f"max({micros}) AS last").collect()[0]["last"]
     return None if last is None else min((last - clock.delay) // 1000 * 1000, LATEST)
-
-
-def is_clocked(plan: physical.Plan) -> bool:
-    """Whether the clock is attached below: by another operator, or at the source where Spark runs a part above it."""
-    if isinstance(plan, Stateful) or (isinstance(plan, physical.SparkQuery) and any(watermarks(plan))):
-        return True
-    return any(is_clocked(child) for child in physical.children(plan))
-
-
-def reads_through_spark(plan: physical.Plan) -> bool:
-    """Whether an operator reads a part that Spark runs."""
-    if isinstance(plan, Stateful) and _spark_below(plan):
-        return True
-    return any(reads_through_spark(child) for child in physical.children(plan))
-
-
-def _spark_below(plan: physical.Plan) -> bool:
-    return isinstance(plan, physical.SparkQuery) or any(_spark_below(child) for child in physical.children(plan))
-
-
-def watermarks(plan: physical.Plan) -> Iterator[physical.Watermark]:
-    """The watermarks of a plan."""
-    if isinstance(plan, physical.Watermark):
-        yield plan
-    for child in physical.children(plan):
-        yield from watermarks(child)
-
-
-def streams_before_operators(plan: physical.Plan) -> Iterator[str]:
-    """The streams that are read without a stateful operator between: one below has heard their heartbeats already."""
-    if isinstance(plan, physical.DataSource):
-        yield plan.stream
-    if not isinstance(plan, Stateful):
-        for child in physical.children(plan):
-            yield from streams_before_operators(child)
-
-
-def operators_below(plan: physical.Plan) -> int:
-    """How many stateful operators there are; above the first the clock is there already."""
-    return isinstance(plan, Stateful) + sum(operators_below(child) for child in physical.children(plan))
-
-
-def sessions_below(plan: physical.Plan) -> int:
-    """How many session windows there are below.
-
-    A session that ends at the watermark is still open (`end < W`) where another window that ends there is closed
-    (`end <= W`): what stands above a session looks at the clock a microsecond later, so that it misses none.
-    """
-    own = isinstance(plan, physical.Window) and isinstance(plan.kind, physical.Session)
-    return own + sum(sessions_below(child) for child in physical.children(plan))
 
 
 def ties(projection: Projection) -> tuple[str, ...]:

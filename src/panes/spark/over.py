@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, assert_never, cast
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from panes.errors import PanesError
-from panes.kernels.aggregates.accumulators import INTEGRAL, decimal
+from panes.functions import Functions
+from panes.functions.aggregates import aggregate
+from panes.functions.over import OverFunction
 from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
-from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall
+from panes.kernels.over.calls import AGGREGATE, Frame, OrderKey, OverCall
 from panes.kernels.over.incremental import OverChanges
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
 from panes.kernels.state.release import Release
 from panes.physical import plan as physical
+from panes.physical.chain import operators_below
 from panes.physical.lineage import definitions, over_call_text
 from panes.spark.aggregates import accumulated, prepared
-from panes.spark.chain import operate, operators_below, passed_arrival, release, ties
-from panes.spark.expressions import known_type, quoted, type_of
+from panes.spark.chain import operate, passed_arrival, release, ties
+from panes.spark.expressions import known_type, quoted
 from panes.spark.finish import finished
+from panes.spark.frames import over_frame
 from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
     from panes.spark.build import Builder
-
-PICKS = {"first": "first_value", "any_value": "first_value", "last": "last_value", "last_row": "last_value"}
-INTEGERS = ("row_number", "rank", "dense_rank", "ntile")
-DAY = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -45,14 +43,12 @@ class Prepared:
 
 def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:
     """The rows below with the values of the calls; for changes, a changelog of them."""
-    if plan.placement.mode == physical.Mode.BATCH and not _reads_changelog(plan.input):
-        plan = replace(plan, reads_changes=False)  # over an append-only batch, a result below has inserts alone
     projection = Projection(below, plan.placement, definitions(plan.input))
     partition = projection.keys(plan.placement.partition_by)
     own = {name: projection.row_column(name) for name in projection.own()}
     order_by = tuple(OrderKey(projection.sort_key(one.sql), one.descending, one.nulls_first) for one in plan.order_by)
     names = [projection.new_name(over_call_text(one, projection.definitions)) for one in plan.calls]
-    calls = [_prepared(*one, plan, projection) for one in zip(plan.calls, names, strict=True)]
+    calls = [_prepared(*one, plan, projection, builder.functions) for one in zip(plan.calls, names, strict=True)]
     kernel = _kernel(plan, projection, partition, order_by, calls, tuple(own.values()))
     outputs = [(name, projection.type(name)) for name in own.values()]
     outputs += [(one.call.output, one.type) for one in calls]
@@ -74,12 +70,6 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     return done.selectExpr(*dict.fromkeys(post), *([CONTROL] if CONTROL in done.columns else []))
 
 
-def _reads_changelog(plan: physical.Plan) -> bool:
-    if isinstance(plan, physical.DataSource):
-        return plan.changelog
-    return any(_reads_changelog(child) for child in physical.children(plan))
-
-
 def _identity(plan: physical.OverWindow, projection: Projection) -> tuple[str, ...]:
     """Rows of a stream that is not a changelog are known by when they came, also above another OVER."""
     if IDENTITY[0] in projection.below.columns:
@@ -99,40 +89,18 @@ def _kernel(
     names = {call.argument.output: one.call.output for call, one in zip(plan.calls, calls, strict=True)}
     top_n = (names[plan.top_n[0]], plan.top_n[1]) if plan.top_n is not None else None
     own_calls = tuple(one.call for one in calls)
-    batch = placement.mode == physical.Mode.BATCH
-    in_any_order = batch and _expires(plan) and not _could_stream(plan, projection, order_by, own_calls)
-    if plan.reads_changes or in_any_order or (placement.emit == physical.EmitMode.CHANGES and not batch):
-        return _changes(plan, projection, partition, order_by, own_calls, values, top_n)
-    if plan.closes_with_window and not batch:
-        assert placement.time is not None
-        closes = Release(projection.sort_key(quoted(placement.time)), ties(projection), True, late=False)
-        return OverOnComplete(partition, order_by, own_calls, closes, top_n)
-    if batch and not _expires(plan):
-        everything = Release(TIME, ties(projection), True, late=False)
-        return OverOnComplete(partition, order_by, own_calls, everything, top_n)
-    return OverOnClose(partition, order_by, own_calls, release(projection), top_n, placement.state_ttl)
-
-
-def _expires(plan: physical.OverWindow) -> bool:
-    """Whether partitions expire by the times of rows."""
-    placement = plan.placement
-    return placement.state_ttl is not None and placement.time is not None and not plan.closes_with_window
-
-
-def _could_stream(
-    plan: physical.OverWindow, projection: Projection, order_by: tuple[OrderKey, ...], calls: tuple[OverCall, ...]
-) -> bool:
-    """Whether a stream could run it too: then partitions that were quiet for long are forgotten as there."""
-    time = plan.placement.time
-    if (
-        time is None
-        or not order_by
-        or order_by[0].descending
-        or order_by[0].column != projection.sort_key(quoted(time))
-    ):
-        return False
-    whole = any(one.frame is not None and one.frame.end.edge is Edge.UNBOUNDED_FOLLOWING for one in calls)
-    return not whole and not any(one.function in ("percent_rank", "cume_dist", "ntile") for one in calls)
+    match plan.strategy:
+        case physical.Strategy.INCREMENTAL:
+            return _changes(plan, projection, partition, order_by, own_calls, values, top_n)
+        case physical.Strategy.ON_COMPLETE:
+            in_batch = placement.mode == physical.Mode.BATCH or placement.time is None
+            complete = TIME if in_batch else projection.sort_key(quoted(placement.time or ""))
+            completes = Release(complete, ties(projection), True, late=False)
+            return OverOnComplete(partition, order_by, own_calls, completes, top_n)
+        case physical.Strategy.ON_CLOSE:
+            return OverOnClose(partition, order_by, own_calls, release(projection), top_n, placement.state_ttl)
+        case _:
+            assert_never(plan.strategy)
 
 
 def _changes(
@@ -168,111 +136,42 @@ def _changes(
     )
 
 
-def _prepared(one: physical.OverCall, output: str, plan: physical.OverWindow, projection: Projection) -> Prepared:
+def _prepared(
+    one: physical.OverCall, output: str, plan: physical.OverWindow, projection: Projection, functions: Functions
+) -> Prepared:
+    """A call of an OVER function, or of an aggregate: that picks a row of its frame, or folds them all."""
     argument = one.argument
-    function = argument.function
+    frame = over_frame(one.frame, plan.order_by, projection)
+    function = functions.over.get(argument.function)
+    if function is not None:
+        return _function(function, argument, output, frame, projection)
     condition = projection.condition(argument.condition)
-    if function in INTEGERS:
-        offset = int(argument.args[0]) if function == "ntile" else 1
-        return Prepared(OverCall(function, (), output, offset=offset), "int")
-    if function in ("percent_rank", "cume_dist"):
-        return Prepared(OverCall(function, (), output), "double")
-    frame = _frame(one.frame, plan, projection)
-    if function in ("lag", "lead", "nth_value") or (function in PICKS and condition is None and not argument.distinct):
-        return _picked(argument, output, frame, projection)
+    picks = aggregate(argument.function).picks
+    if picks is not None and condition is None and not argument.distinct:
+        return _picked(picks.value, argument, output, frame, projection)
     given = prepared(argument, projection.below)
     found = accumulated(argument, given)
     args = tuple(projection.column(sql) for sql in given.args)
-    call = OverCall("aggregate", args, output, frame, condition=condition, accumulator=found)
+    call = OverCall(AGGREGATE, args, output, frame, condition=condition, accumulator=found)
     return Prepared(call, found.value_type, found.finish)
 
 
-def _picked(argument: physical.Argument, output: str, frame: Frame, projection: Projection) -> Prepared:
+def _function(
+    function: OverFunction, argument: physical.Argument, output: str, frame: Frame, projection: Projection
+) -> Prepared:
+    given = function.signature.named(argument.args)
+    number = int(given.get("n", 1))
+    if function.result is not None:
+        return Prepared(OverCall(function.name, (), output, offset=number), function.result)
+    done = _picked(function.name, argument, output, frame if function.takes_frame else None, projection)
+    default = projection.column(f"CAST({given['default']} AS {done.type})") if "default" in given else None
+    return replace(done, call=replace(done.call, offset=number, default=default))
+
+
+def _picked(
+    name: str, argument: physical.Argument, output: str, frame: Frame | None, projection: Projection
+) -> Prepared:
     """A call that gives the value of one row."""
     type_ = known_type(argument.args[0], projection.below)
-    call = OverCall(
-        PICKS.get(argument.function, argument.function),
-        (projection.column(f"({argument.args[0]})"),),
-        output,
-        None if argument.function in ("lag", "lead") else frame,
-        ignore_nulls=argument.ignore_nulls,
-        offset=int(argument.args[1]) if len(argument.args) > 1 and argument.function not in PICKS else 1,
-        default=projection.column(f"CAST({argument.args[2]} AS {type_})") if len(argument.args) > 2 else None,
-    )
-    return Prepared(call, type_)
-
-
-def _frame(frame: physical.Frame | None, plan: physical.OverWindow, projection: Projection) -> Frame:
-    """The frame of a call; left out, it is Spark's: up to the row's peers, without ORDER BY the whole partition."""
-    if frame is None:
-        if not plan.order_by:
-            return Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
-        return Frame("RANGE", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
-    if frame.unit == "ROWS":
-        start, end = (Bound(Edge[one.kind], int(one.offset or 0)) for one in (frame.start, frame.end))
-        return Frame(frame.unit, start, end)
-    spans = _spans(frame, plan.order_by[0].sql, projection.below) if plan.order_by else [0, 0]
-    start, end = (_bound(*one, plan, projection) for one in zip((frame.start, frame.end), spans, strict=True))
-    return Frame(frame.unit, start, end)
-
-
-def _bound(bound: physical.Bound, distance: float, plan: physical.OverWindow, projection: Projection) -> Bound:
-    edge = Edge[bound.kind]
-    if bound.offset is None:
-        return Bound(edge)
-    key = plan.order_by[0]
-    type_ = type_of(key.sql, projection.below)
-    minus = (edge is Edge.PRECEDING) != key.descending
-    span = _longest(int(distance)) if type_.startswith("timestamp") else 0
-    if type_.startswith("timestamp") and span < DAY:
-        own = projection.sort_key(key.sql)
-        shift = -span if minus else span
-        return Bound(edge, column=f"{own} {shift:+}", span=span, shift=shift)
-    offset = f"CAST({bound.offset} AS {type_})" if _is_number(type_) else f"({bound.offset})"  # as Spark casts it
-    value = f"CAST(({key.sql}) {'-' if minus else '+'} {offset} AS {type_})"
-    return Bound(edge, column=projection.column(value), span=span)
-
-
-def _is_number(type_: str) -> bool:
-    return type_ in (*INTEGRAL, "float", "double") or decimal(type_) is not None
-
-
-def _spans(frame: physical.Frame, key: str, below: DataFrame) -> list[float]:
-    """How far the bounds of a RANGE frame are away, in microseconds where ORDER BY is a time or a date."""
-    offsets = [bound.offset for bound in (frame.start, frame.end)]
-    if offsets == [None, None]:
-        return [0, 0]
-    type_ = type_of(key, below)
-    texts = [_span(offset, type_) if offset is not None else "0" for offset in offsets]
-    bounds = [" ".join(filter(None, (bound.offset, bound.kind))) for bound in (frame.start, frame.end)]
-    written = f"RANGE BETWEEN {bounds[0]} AND {bounds[1]}"
-    mismatch = PanesError(
-        "over-arguments",
-        f"{written} does not go with ORDER BY {key}, a {type_}",
-        hint="An interval goes with times and dates, a number with numbers and dates.",
-    )
-    if not (_is_number(type_) or type_ == "date" or type_.startswith("timestamp")):
-        raise mismatch
-    try:
-        row = below.sparkSession.sql(f"SELECT {texts[0]} AS first, {texts[1]} AS last").collect()[0]
-    except AnalysisException as error:
-        raise mismatch from error
-    start, end = row["first"], row["last"]
-    if any(span is None or not span >= 0 for span in (start, end)):
-        raise PanesError("over-arguments", f"an offset in {written} is NULL or negative")
-    near, far = (end, start) if frame.start.kind == "PRECEDING" else (start, end)
-    if frame.start.kind == frame.end.kind and far < near:
-        raise PanesError("over-arguments", f"{written} ends before it starts")
-    return [start, end]
-
-
-def _span(offset: str, type_: str) -> str:
-    if not type_.startswith("timestamp") and type_ != "date":
-        return f"CAST({offset} AS DOUBLE)"
-    start = "TIMESTAMP'2000-07-01 00:00:00'" if type_ != "date" else "DATE'2000-07-01'"
-    return f"unix_micros(CAST({start} + ({offset}) AS TIMESTAMP)) - unix_micros(CAST({start} AS TIMESTAMP))"
-
-
-def _longest(span: int) -> int:
-    """The most microseconds that an interval can be: months differ in length, and days where clocks are changed."""
-    return span if span < DAY else span * 9 // 8 + DAY
+    column = projection.column(f"({argument.args[0]})")
+    return Prepared(OverCall(name, (column,), output, frame, ignore_nulls=argument.ignore_nulls), type_)

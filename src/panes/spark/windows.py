@@ -24,7 +24,8 @@ from panes.spark.expressions import quoted
 from panes.spark.finish import finished
 from panes.spark.pack import CONTROL, TIME
 from panes.spark.projection import Projection
-from panes.sql.duration import TimeUnit
+from panes.sql.window_kinds import Window as Kinds
+from panes.sql.window_kinds import partition_of
 
 if TYPE_CHECKING:
     from panes.spark.build import Builder
@@ -49,7 +50,7 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_anot
         aggregates.add(argument)
     columns = _columns(plan, projection)
     kernel = _kernel(plan, columns, aggregates)
-    by = columns.partition if own_partitions(plan.kind) else columns.keys
+    by = columns.partition if partition_of(plan.kind) is not None else columns.keys
     zone = projection.time_type
     outputs = [(name, projection.type(name)) for name in (*columns.partition, *columns.keys)]
     outputs += [*aggregates.outputs(), *((bound, zone) for bound in dict.fromkeys(call for _, call in plan.bounds))]
@@ -61,13 +62,8 @@ def window(plan: physical.Window, below: DataFrame, builder: Builder, feeds_anot
     return _raw_rows(plan, unpacked, projection, collected) if plan.raw else _values(plan, aggregates, unpacked)
 
 
-def own_partitions(kind: physical.Kind) -> bool:
-    """Whether a window is partitioned by itself, and grouped inside."""
-    return isinstance(kind, physical.Count | physical.Sliding | physical.StateMachine)
-
-
 def _columns(plan: physical.Window, projection: Projection) -> Columns:
-    own = own_partitions(plan.kind)
+    own = partition_of(plan.kind) is not None
     partition = projection.keys(plan.placement.partition_by) if own else ()
     grouped = [] if plan.raw and own else [key.sql for key in plan.keys]
     keys = [name for name in projection.keys(grouped) if name not in partition]
@@ -115,25 +111,24 @@ def _kernel(plan: physical.Window, columns: Columns, aggregates: Aggregates) -> 
     late = plan.placement.late or plan.placement.mode == physical.Mode.ARRIVAL
     changes = plan.placement.emit == physical.EmitMode.CHANGES and plan.placement.mode != physical.Mode.BATCH
     match plan.kind:
-        case physical.Tumbling(unit=unit, length=length):
-            size = hop = length * TimeUnit(unit).microseconds
+        case Kinds.Tumbling(length=length) as kind:
+            size = kind.microseconds(length)
+            return SliceWindows(size, size, TIME, keys, Grouping((SLICE, *keys), folds, order), late, changes)
+        case Kinds.Hopping(size=size, hop=hop) as kind:
+            size, hop = kind.microseconds(size), kind.microseconds(hop)
             return SliceWindows(size, hop, TIME, keys, Grouping((SLICE, *keys), folds, order), late, changes)
-        case physical.Hopping(unit=unit, size=size, hop=hop):
-            scale = TimeUnit(unit).microseconds
-            grouping = Grouping((SLICE, *keys), folds, order)
-            return SliceWindows(size * scale, hop * scale, TIME, keys, grouping, late, changes)
-        case physical.Session(unit=unit, gap=gap):
+        case Kinds.Session(gap=gap) as kind:
             grouping = Grouping((*keys, NUMBER), folds, order)
-            return SessionWindows(gap * TimeUnit(unit).microseconds, TIME, keys, grouping, late, changes)
-        case physical.Count(count=count, every=every):
+            return SessionWindows(kind.microseconds(gap), TIME, keys, grouping, late, changes)
+        case Kinds.Count(count=count, every=every):
             ends = (*folds, *ENDS)
             return CountWindows(count, every, columns.partition, keys, ends, release(projection), ttl)
-        case physical.Sliding(unit=unit, lookback=lookback, lookahead=lookahead, when=when):
-            scale = TimeUnit(unit).microseconds
-            ahead = lookahead * scale if lookahead is not None else None
+        case Kinds.Sliding(lookback=lookback, lookahead=lookahead, when=when) as kind:
+            back = kind.microseconds(lookback)
+            ahead = kind.microseconds(lookahead) if lookahead is not None else None
             trigger, released = projection.condition(when), release(projection)
-            return SlidingWindows(lookback * scale, ahead, trigger, columns.partition, keys, folds, released, ttl)
-        case physical.StateMachine(open=opened, emit=emit):
+            return SlidingWindows(back, ahead, trigger, columns.partition, keys, folds, released, ttl)
+        case Kinds.State(open=opened, emit=emit):
             on = [projection.column(f"({sql})") for sql in (opened, emit)]
             return StateWindows(on[0], on[1], columns.partition, keys, (*folds, *ENDS), release(projection), ttl)
         case _:

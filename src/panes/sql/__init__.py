@@ -2,6 +2,6 @@
 
 from panes.sql.parser import parse
 from panes.sql.statements import SelectStmt
-from panes.sql.windows import Window
+from panes.sql.window_kinds import Window
 
 __all__ = ["SelectStmt", "Window", "parse"]

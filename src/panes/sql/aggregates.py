@@ -51,7 +51,7 @@ def normalise(call: Call, functions: Functions) -> Call:
         if ignore is not None:
             raise PanesError("function-arguments", "ignoring NULLs is said twice", call.span)
         ignore, args = args[1].boolean, args[:1]
-    if any(arg.sql == "*" for arg in args) and (aggregate.name != "count" or len(args) > 1 or call.distinct):
+    if any(arg.sql == "*" for arg in args) and (not aggregate.star or len(args) > 1 or call.distinct):
         raise PanesError("function-arguments", f"{aggregate.name} takes no *", call.span, "Only count(*) does.")
     return replace(call, name=aggregate.name, args=args, ignore_nulls=ignore or None)
 

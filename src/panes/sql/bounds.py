@@ -11,10 +11,11 @@ from panes.sql.arguments import checked
 from panes.sql.calls import Call, calls_in, rewrite_calls
 from panes.sql.stateful import Mappings
 from panes.sql.tokens import Token, span_of
-from panes.sql.windows import Window, WindowKind
+from panes.sql.window_kinds import Window
+from panes.sql.windows import Kind
 
 
-def rewrite_bounds(tokens: Sequence[Token], window: WindowKind | None, mappings: Mappings) -> tuple[Token, ...]:
+def rewrite_bounds(tokens: Sequence[Token], window: Kind | None, mappings: Mappings) -> tuple[Token, ...]:
     """The tokens with a placeholder for each bound of the window."""
 
     def placeholder(call: Call) -> Token:

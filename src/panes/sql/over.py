@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from typing import TypeAlias
 
+from panes import frames
 from panes.errors import PanesError
+from panes.frames import Edge, Unit
 from panes.source import Span
 from panes.sql.constants import MOST_ROWS, difference, is_null, least
 from panes.sql.expr import Expr, number_expr
@@ -27,47 +29,13 @@ class OrderKey:
         return f"{self.expr.sql}{' DESC' if self.descending else ''}{nulls}"
 
 
-class FrameUnit(Enum):
-    ROWS = "ROWS"
-    RANGE = "RANGE"
+Bound: TypeAlias = frames.Bound[Expr]
+Frame: TypeAlias = frames.Frame[Expr]
 
-
-class BoundKind(Enum):
-    """In the order in which they lie around a row."""
-
-    UNBOUNDED_PRECEDING = 0
-    PRECEDING = 1
-    CURRENT_ROW = 2
-    FOLLOWING = 3
-    UNBOUNDED_FOLLOWING = 4
-
-
-@dataclass(frozen=True)
-class Bound:
-    kind: BoundKind
-    offset: Expr | None = None
-
-    @property
-    def sql(self) -> str:
-        words = self.kind.name.replace("_", " ")
-        return words if self.offset is None else f"{self.offset.sql} {words}"
-
-
-@dataclass(frozen=True)
-class Frame:
-    unit: FrameUnit
-    start: Bound
-    end: Bound
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def sql(self) -> str:
-        return f"{self.unit.value} BETWEEN {self.start.sql} AND {self.end.sql}"
-
-
-UNBOUNDED_PRECEDING = Bound(BoundKind.UNBOUNDED_PRECEDING)
-CURRENT_ROW = Bound(BoundKind.CURRENT_ROW)
-UNBOUNDED_FOLLOWING = Bound(BoundKind.UNBOUNDED_FOLLOWING)
+AROUND_ROW = tuple(Edge)
+UNBOUNDED_PRECEDING = Bound(Edge.UNBOUNDED_PRECEDING)
+CURRENT_ROW = Bound(Edge.CURRENT_ROW)
+UNBOUNDED_FOLLOWING = Bound(Edge.UNBOUNDED_FOLLOWING)
 
 
 @dataclass(frozen=True)
@@ -198,7 +166,7 @@ def _order_key(tokens: tuple[Token, ...]) -> OrderKey:
 
 
 def _frame(tokens: tuple[Token, ...]) -> Frame:
-    unit = FrameUnit[tokens[0].word]
+    unit = Unit[tokens[0].word]
     rest = tokens[1:]
     span = span_of(tokens)
     if rest and rest[0].word == "BETWEEN":
@@ -208,19 +176,15 @@ def _frame(tokens: tuple[Token, ...]) -> Frame:
         start, end = _bound(rest[1 : ands[0]], span, unit), _bound(rest[ands[0] + 1 :], span, unit)
     else:
         start, end = _bound(rest, span, unit), CURRENT_ROW
-    if (
-        start.kind == BoundKind.UNBOUNDED_FOLLOWING
-        or end.kind == BoundKind.UNBOUNDED_PRECEDING
-        or _reversed(start, end)
-    ):
+    if start.edge is Edge.UNBOUNDED_FOLLOWING or end.edge is Edge.UNBOUNDED_PRECEDING or _reversed(start, end):
         raise PanesError("over-arguments", "the frame ends before it starts", span)
     return Frame(unit, start, end, span)
 
 
 def _reversed(start: Bound, end: Bound) -> bool:
-    if start.kind != end.kind:
-        return start.kind.value > end.kind.value
-    near, far = (end, start) if start.kind == BoundKind.PRECEDING else (start, end)
+    if start.edge is not end.edge:
+        return AROUND_ROW.index(start.edge) > AROUND_ROW.index(end.edge)
+    near, far = (end, start) if start.edge is Edge.PRECEDING else (start, end)
     known = [bound.offset.constant if bound.offset is not None else None for bound in (far, near)]
     if known[0] is None or known[1] is None:
         return False
@@ -228,7 +192,7 @@ def _reversed(start: Bound, end: Bound) -> bool:
     return between is not None and least(between) < 0
 
 
-def _bound(tokens: Sequence[Token], span: Span, unit: FrameUnit) -> Bound:
+def _bound(tokens: Sequence[Token], span: Span, unit: Unit) -> Bound:
     words = [token.word for token in tokens]
     match words:
         case ["UNBOUNDED", "PRECEDING"]:
@@ -238,7 +202,7 @@ def _bound(tokens: Sequence[Token], span: Span, unit: FrameUnit) -> Bound:
         case ["CURRENT", "ROW"] | ["CURRENT ROW"]:
             return CURRENT_ROW
         case [*_, "PRECEDING" | "FOLLOWING" as direction] if len(words) > 1:
-            return Bound(BoundKind[direction], _offset(Expr(tuple(tokens[:-1])), unit))
+            return Bound(Edge[direction], _offset(Expr(tuple(tokens[:-1])), unit))
     raise PanesError(
         "parse-error",
         "this is not a bound of a frame",
@@ -247,10 +211,10 @@ def _bound(tokens: Sequence[Token], span: Span, unit: FrameUnit) -> Bound:
     )
 
 
-def _offset(offset: Expr, unit: FrameUnit) -> Expr:
+def _offset(offset: Expr, unit: Unit) -> Expr:
     """A constant that is not negative; of a ROWS frame a number of rows."""
     value = offset.constant
-    if unit == FrameUnit.ROWS:
+    if unit is Unit.ROWS:
         if not isinstance(value, int) or value < 0:
             message = "the offset of a ROWS frame is a constant number of rows"
             hint = "Write an integer, 0 or more, or RANGE for a distance in values or time."

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from panes.errors import PanesError, suggestion
+from panes.frames import Edge, Unit
 from panes.functions import Functions
 from panes.sql import aggregates
 from panes.sql.arguments import checked
 from panes.sql.calls import Call, Place, calls_in, rewrite_calls
-from panes.sql.over import BoundKind, FrameUnit, Over
+from panes.sql.over import Over
 from panes.sql.stateful import Mappings
 from panes.sql.tokens import Token, span_of
 
@@ -62,12 +63,12 @@ def _check_frame(over: Over) -> None:
     frame = over.frame
     if frame is None:
         return
-    offsets = [b for b in (frame.start, frame.end) if b.kind in (BoundKind.PRECEDING, BoundKind.FOLLOWING)]
-    if frame.unit == FrameUnit.RANGE and offsets and len(over.order_by) != 1:
+    offsets = [bound for bound in frame.ends if bound.offset is not None]
+    if frame.unit is Unit.RANGE and offsets and len(over.order_by) != 1:
         message = "a RANGE frame with an offset needs exactly one ORDER BY expression"
         raise PanesError("over-arguments", message, frame.span)
     if not over.order_by and not (
-        frame.start.kind == BoundKind.UNBOUNDED_PRECEDING and frame.end.kind == BoundKind.UNBOUNDED_FOLLOWING
+        frame.start.edge is Edge.UNBOUNDED_PRECEDING and frame.end.edge is Edge.UNBOUNDED_FOLLOWING
     ):
         raise PanesError("over-arguments", "a frame needs an ORDER BY", frame.span)
 

@@ -31,7 +31,7 @@ from panes.sql.statements import (
 )
 from panes.sql.text import text_of
 from panes.sql.tokens import Token, TokenType, closing, span_of, split
-from panes.sql.windows import WindowKind, is_window, parse_window
+from panes.sql.windows import Kind, is_window, parse_window
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def build_select(clauses: Clauses, source: Relation, ctes: tuple[Cte, ...], cont
     )
 
 
-def _window(item: Tokens, functions: Functions, stateful: Mappings) -> WindowKind:
+def _window(item: Tokens, functions: Functions, stateful: Mappings) -> Kind:
     place = find_call(item, 0)
     assert place is not None
     return parse_window(parse_call(item, place, lambda part: rewrite_stateful(part, functions, stateful)))

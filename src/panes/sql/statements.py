@@ -14,7 +14,7 @@ from panes.sql.calls import Call
 from panes.sql.expr import Expr
 from panes.sql.over import Over
 from panes.sql.tokens import Token
-from panes.sql.windows import WindowKind
+from panes.sql.windows import Kind
 
 
 class Emit(Enum):
@@ -76,7 +76,7 @@ class SelectStmt:
     source: Relation
     where_condition: Expr | None = None
     group_by_exprs: tuple[Expr, ...] = ()
-    window: WindowKind | None = None
+    window: Kind | None = None
     having: Expr | None = None
     qualify: Expr | None = None
     emit: EmitClause | None = None

@@ -1,9 +1,8 @@
-"""The windows of GROUP BY: their six kinds, and how each is read from its call."""
+"""The windows of GROUP BY: how each is read from its call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeAlias
 
@@ -12,50 +11,9 @@ from panes.sql.calls import Call
 from panes.sql.duration import LONGEST, TimeUnit
 from panes.sql.expr import Expr
 from panes.sql.over import Over
+from panes.sql.window_kinds import Window, WindowKind
 
-
-class Window:
-    """The kinds of window; lengths count in `time_unit`."""
-
-    @dataclass(frozen=True)
-    class Tumbling:
-        time_unit: TimeUnit
-        length: int
-
-    @dataclass(frozen=True)
-    class Hopping:
-        time_unit: TimeUnit
-        size: int
-        hop: int
-
-    @dataclass(frozen=True)
-    class Session:
-        time_unit: TimeUnit
-        gap: int
-
-    @dataclass(frozen=True)
-    class Count:
-        count: int
-        every: int | None = None
-        partition_by: tuple[Expr, ...] = ()
-
-    @dataclass(frozen=True)
-    class Sliding:
-        time_unit: TimeUnit
-        lookback: int
-        lookahead: int | None = None
-        partition_by: tuple[Expr, ...] = ()
-        when: Expr | None = None
-
-    @dataclass(frozen=True)
-    class State:
-        open: Expr
-        emit: Expr
-        partition_by: tuple[Expr, ...] = ()
-
-
-WindowKind: TypeAlias = Window.Tumbling | Window.Hopping | Window.Session | Window.Count | Window.Sliding | Window.State
-TimeWindow: TypeAlias = Window.Tumbling | Window.Hopping | Window.Session
+Kind: TypeAlias = WindowKind[Expr]
 
 USAGE = {
     "tumblingwindow": "tumblingwindow(unit, length)",
@@ -71,38 +29,38 @@ def is_window(name: str) -> bool:
     return name.lower() in USAGE
 
 
-def parse_window(call: Call) -> WindowKind:
+def parse_window(call: Call) -> Kind:
     """A window from its call; every restriction of its arguments and its OVER is checked here."""
     if call.distinct or call.filter is not None or call.ignore_nulls is not None:
         raise PanesError("window-arguments", f"{call.name} takes plain arguments", call.span, _usage(call))
     return _PARSERS[call.name](call)
 
 
-def _tumbling(call: Call) -> WindowKind:
+def _tumbling(call: Call) -> Kind:
     _arity(call, 2, 2)
     _no_over(call)
     return Window.Tumbling(_unit(call, 0), _number(call, 1, "length"))
 
 
-def _hopping(call: Call) -> WindowKind:
+def _hopping(call: Call) -> Kind:
     _arity(call, 3, 3)
     _no_over(call)
     return Window.Hopping(_unit(call, 0), _number(call, 1, "size"), _number(call, 2, "hop"))
 
 
-def _session(call: Call) -> WindowKind:
+def _session(call: Call) -> Kind:
     _arity(call, 2, 2)
     _no_over(call)
     return Window.Session(_unit(call, 0), _number(call, 1, "gap"))
 
 
-def _count(call: Call) -> WindowKind:
+def _count(call: Call) -> Kind:
     _arity(call, 1, 2)
     every = _number(call, 1, "every") if len(call.args) == 2 else None
     return Window.Count(_number(call, 0, "n"), every, _over(call).partition_by)
 
 
-def _sliding(call: Call) -> WindowKind:
+def _sliding(call: Call) -> Kind:
     _arity(call, 2, 3)
     over = _over(call, when=True)
     lookahead = _number(call, 2, "lookahead", least=0) if len(call.args) == 3 else None
@@ -110,12 +68,12 @@ def _sliding(call: Call) -> WindowKind:
     return Window.Sliding(_unit(call, 0), lookback, lookahead, over.partition_by, over.when)
 
 
-def _state(call: Call) -> WindowKind:
+def _state(call: Call) -> Kind:
     _arity(call, 2, 2)
     return Window.State(call.args[0], call.args[1], _over(call).partition_by)
 
 
-_PARSERS: dict[str, Callable[[Call], WindowKind]] = {
+_PARSERS: dict[str, Callable[[Call], Kind]] = {
     "tumblingwindow": _tumbling,
     "hoppingwindow": _hopping,
     "sessionwindow": _session,

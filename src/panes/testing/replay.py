@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StructT
 from panes.catalog import heartbeats
 from panes.engine import Engine
 from panes.kernels.changelog.changes import BEFORE, CHANGE, DELETE
-from panes.spark.chain import reads_through_spark
+from panes.physical.chain import reads_through_spark
 from panes.spark.pack import CONTROL, NOW
 from panes.spark.progress import counters_of
 from panes.spark.refusals import underlined_in, whole

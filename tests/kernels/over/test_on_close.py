@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from panes.frames import Edge, Unit
 from panes.kernels.kernel import Clock, Kernel, State, Step
-from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall
+from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall, Values
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
 from panes.kernels.state.release import Release
@@ -42,8 +43,8 @@ from ..harness import (
     script,
     step_twice,
 )
-from . import test_evaluate as naive
-from .test_evaluate import AGGREGATES, DEFAULT, KEEP, RUNNING, X, Y
+from . import test_functions as naive
+from .test_functions import AGGREGATES, DEFAULT, KEEP, RUNNING, X, Y
 
 HALF = 500
 
@@ -94,7 +95,7 @@ def plain_row(one: Arrived, moves: Sequence[Move]) -> dict[str, Any]:
 def frames(draw: st.DrawFn, number: int) -> tuple[Frame, list[Move]]:
     """Any frame that is ever complete, with its bounds."""
     edges = [*Edge][:-1]
-    unit = draw(st.sampled_from(["ROWS", "RANGE"]))
+    unit = draw(st.sampled_from(Unit))
     start = draw(st.sampled_from(edges))
     end = draw(st.sampled_from(edges[max(1, edges.index(start)) :]))
     moves: list[Move] = []
@@ -103,12 +104,12 @@ def frames(draw: st.DrawFn, number: int) -> tuple[Frame, list[Move]]:
         if edge not in (Edge.PRECEDING, Edge.FOLLOWING):
             return Bound(edge)
         far = draw(st.integers(0, 3))
-        if unit == "ROWS":
+        if unit is Unit.ROWS:
             return Bound(edge, far)
         sign = -1 if edge is Edge.PRECEDING else 1
         wobble = draw(st.sampled_from([0, 0, 3]))
         moves.append(Move(f"{name}{number}", sign * far * 3 * HALF, sign * wobble * HALF))
-        return Bound(edge, column=f"{name}{number}", span=(far * 3 + wobble) * HALF)
+        return Bound(edge, Values(f"{name}{number}", (far * 3 + wobble) * HALF))
 
     return Frame(unit, bound(start, "low"), bound(end, "high")), moves
 
@@ -293,7 +294,7 @@ def window_end(time: int) -> int:
 @st.composite
 def whole_calls(draw: st.DrawFn) -> tuple[OverCall, ...]:
     found = [draw(naive.calls()) for _ in range(draw(st.integers(1, 2)))]
-    rows = [replace(call, frame=replace(call.frame, unit="ROWS")) for call in found]
+    rows = [replace(call, frame=draw(naive.frames(Unit.ROWS))) for call in found]
     return tuple(replace(call, output=f"out {number} {call.output}") for number, call in enumerate(rows))
 
 
@@ -345,19 +346,19 @@ def test_only_the_first_n_come_out(batches, delay, most, order, restarts):
 
 LOW_HIGH = (Move("low0", -5 * MS, 0), Move("high0", 3 * MS, 0))
 LOOK_BACK = (Move("high0", -5 * MS, 0),)
-BEFORE = Bound(Edge.PRECEDING, column="low0", span=5 * MS)
-AFTER = Bound(Edge.FOLLOWING, column="high0", span=3 * MS)
+BEFORE = Bound(Edge.PRECEDING, Values("low0", 5 * MS))
+AFTER = Bound(Edge.FOLLOWING, Values("high0", 3 * MS))
 ALL = Bound(Edge.UNBOUNDED_PRECEDING)
 SMALL_STATE = {
     "row_number": (OverCall("row_number", (), "out 0 row_number"), (), 3),
     "lag": (OverCall("lag", (X,), "out 0 lag", offset=2), (), 2 * 3),
     "lag IGNORE NULLS": (OverCall("lag", (X,), "out 0 lag", ignore_nulls=True), (), 3),
     "lead": (OverCall("lead", (X,), "out 0 lead"), (), 3),
-    "RANGE": (naive.aggregate("sum", Frame("RANGE", BEFORE, AFTER)), LOW_HIGH, 20),
-    "ROWS": (naive.aggregate("sum", Frame("ROWS", Bound(Edge.PRECEDING, 2), Bound(Edge.FOLLOWING, 2))), (), 4 * 3),
-    "running": (naive.aggregate("sum", Frame("RANGE", ALL, Bound(Edge.CURRENT_ROW))), (), 3),
+    "RANGE": (naive.aggregate("sum", Frame(Unit.RANGE, BEFORE, AFTER)), LOW_HIGH, 20),
+    "ROWS": (naive.aggregate("sum", Frame(Unit.ROWS, Bound(Edge.PRECEDING, 2), Bound(Edge.FOLLOWING, 2))), (), 4 * 3),
+    "running": (naive.aggregate("sum", Frame(Unit.RANGE, ALL, Bound(Edge.CURRENT_ROW))), (), 3),
     "running, to some time ago": (
-        naive.aggregate("sum", Frame("RANGE", ALL, replace(BEFORE, column="high0"))),
+        naive.aggregate("sum", Frame(Unit.RANGE, ALL, replace(BEFORE, offset=Values("high0", 5 * MS)))),
         LOOK_BACK,
         20,
     ),
@@ -428,7 +429,7 @@ def test_lead_comes_out_when_its_partition_is_forgotten():
 
 def test_range_following_comes_out_by_the_watermark():
     """The frame of the row at 1 ends at 4: it is complete when W is past that, though no row follows."""
-    call = naive.aggregate("sum", Frame("RANGE", BEFORE, AFTER))
+    call = naive.aggregate("sum", Frame(Unit.RANGE, BEFORE, AFTER))
     ticks = [Tick([Arrived(Row(1 * MS), 0, 0)], None), Tick(None, 4 * MS), Tick(None, 5 * MS)]
     assert [len(step) for step in run(kernel((call,), LOW_HIGH), ticks).steps] == [0, 0, 1]
 
@@ -463,7 +464,7 @@ def test_lead_ignore_nulls_waits_across_nulls():
 
 
 def test_a_count_of_nothing_is_zero():
-    frame = Frame("ROWS", ALL, Bound(Edge.PRECEDING, 2))
+    frame = Frame(Unit.ROWS, ALL, Bound(Edge.PRECEDING, 2))
     assert list(told(naive.aggregate("count", frame), [Row(at * MS) for at in range(4)]).values()) == [0, 0, 1, 2]
 
 
@@ -471,14 +472,16 @@ def test_a_frame_that_ended_long_ago_is_remembered():
     """Of `a` there is one row, then 50 of `b`; the next of `a` still finds the first."""
     others = [Row(at * MS, "b", value=1) for at in range(1, 51)]
     rows = [Row(0, "a", value=3), *others, Row(51 * MS, "a", value=9), Row(52 * MS, "a", value=9)]
-    found = told(naive.aggregate("sum", Frame("RANGE", ALL, replace(BEFORE, column="high0"))), rows, LOOK_BACK)
+    found = told(
+        naive.aggregate("sum", Frame(Unit.RANGE, ALL, replace(BEFORE, offset=Values("high0", 5 * MS)))), rows, LOOK_BACK
+    )
     assert (found[51, "a"], found[52, "a"], found[50, "b"]) == (3, 3, 45)
 
 
 def test_rows_keep_their_order_where_the_ends_of_frames_do_not():
     """The frame of the row at 0.5 ms ends at 3.5, that of the row at 1 ms at 1: both wait for W > 3.5."""
     moves = (Move("high0", 0, 3 * MS),)
-    call = replace(naive.aggregate("count", Frame("RANGE", Bound(Edge.CURRENT_ROW), AFTER)), output="out 0 count")
+    call = replace(naive.aggregate("count", Frame(Unit.RANGE, Bound(Edge.CURRENT_ROW), AFTER)), output="out 0 count")
     rows = [Arrived(Row(HALF), 0, 0), Arrived(Row(2 * HALF), 0, 1)]
     ticks = [Tick(rows, None), Tick(None, 2 * MS), Tick(None, 3 * MS), Tick(None, 4 * MS)]
     assert [len(step) for step in run(kernel((call,), moves), ticks).steps] == [0, 0, 0, 2]
@@ -487,7 +490,7 @@ def test_rows_keep_their_order_where_the_ends_of_frames_do_not():
 def test_a_partition_is_not_forgotten_while_its_rows_wait_for_their_frames():
     """ttl 2, frames to 10 later: at W = 11 the row at 0 is complete, and the row at 1 is still to follow it."""
     moves = (Move("high0", 10 * MS, 0),)
-    wide = replace(naive.aggregate("count", Frame("RANGE", Bound(Edge.CURRENT_ROW), AFTER)), output="out 1 count")
+    wide = replace(naive.aggregate("count", Frame(Unit.RANGE, Bound(Edge.CURRENT_ROW), AFTER)), output="out 1 count")
     lead = OverCall("lead", (X,), "out 0 lead")
     rows = [Arrived(Row(0, value=1), 0, 0), Arrived(Row(1 * MS, value=2), 0, 1)]
     ticks = [Tick(rows, None), Tick(None, 11 * MS), Tick(None, 12 * MS), Tick(None, 13 * MS)]

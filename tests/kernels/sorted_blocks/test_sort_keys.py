@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.kernels.over.evaluate import OrderKey, arranged
+from panes.kernels.over.calls import OrderKey
+from panes.kernels.over.sorted_rows import arranged
 from panes.kernels.sorted_blocks.sort_keys import Sorting, encoding
 
-from ..over.test_evaluate import EXTREMES
+from ..over.test_functions import EXTREMES
 
 
 @pytest.mark.parametrize("type_", [*EXTREMES])

@@ -7,13 +7,15 @@ are Spark's own. To add an aggregate, add a row to `panes.functions.aggregates.A
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import TypeAlias
+
+from panes.functions.aggregates import Cast, aggregate
+from panes.kernels.spark_types import INTEGRAL, decimal, sortable
 
 ARGUMENTS = ("x", "y", *(f"x{number}" for number in range(3, 256)))
-INTEGRAL = frozenset(("tinyint", "smallint", "int", "bigint"))
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Accumulator:
     """`value_type` is the Spark type of what `evaluate` gives; `counts` restricts the rows that are folded.
 
     `compact` makes a state smaller that was folded or merged; `evaluate` takes one that was not made so, too.
+    `holds_values`: a state can hold many values. `in_window` is `fold` where DuckDB takes another text for a window.
     """
 
     fold: str
@@ -31,76 +34,81 @@ class Accumulator:
     counts: str | None = None
     ordered: bool = False
     compact: str | None = None
+    holds_values: bool = False
+    in_window: str | None = None
 
-
-@dataclass(frozen=True)
-class Decimal:
-    precision: int
-    scale: int
-
-
-def decimal(type_: str) -> Decimal | None:
-    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_)
-    return Decimal(int(found[1]), int(found[2])) if found else None
+    @property
+    def is_value(self) -> bool:
+        """Whether a state is the value."""
+        return self.evaluate == "$s"
 
 
 def argument_cast(function: str, type_: str) -> str | None:
-    """The Spark type an argument is cast to before it is folded: sums and averages of numbers are of a few types."""
-    if function not in ("sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "median", "percentile"):
-        return None
-    if function == "sum" or function == "avg":
-        if type_ in INTEGRAL:
-            return "bigint"
-        if decimal(type_) is not None:
+    """The Spark type an argument is cast to before it is folded, if it is."""
+    match aggregate(function).cast:
+        case Cast.NOTHING:
             return None
-    return "double"
+        case Cast.DOUBLE:
+            return "double"
+        case Cast.EXACT:
+            if decimal(type_) is not None:
+                return None
+            return "bigint" if type_ in INTEGRAL else "double"
+
+
+Constant: TypeAlias = float | tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a call asks of an aggregate: over arguments of which Spark types, and with which constant."""
+
+    types: Sequence[str]
+    ignore_nulls: bool = False
+    constant: Constant = None
+
+    @property
+    def x(self) -> str:
+        return self.types[0]
 
 
 def accumulator(
-    function: str, types: Sequence[str], distinct: bool = False, ignore_nulls: bool = False, constant: str = ""
+    function: str,
+    types: Sequence[str],
+    distinct: bool = False,
+    ignore_nulls: bool = False,
+    constant: Constant = None,
 ) -> Accumulator | None:
     """The accumulator of an aggregate over arguments of these Spark types; None if it has none here."""
-    x = types[0] if types else ""
-    if distinct:
-        return _distinct(function, types)
-    match function:
-        case "count":
-            return Accumulator("count(*) $w", "sum($s)::BIGINT", "$s", "bigint", "$v", _given(types))
-        case "sum":
-            return _sum(x)
-        case "avg":
-            return _avg(x)
-        case "min" | "max":
-            return _extreme(function, x)
-        case "bool_and" | "bool_or":
-            return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", "boolean", "$v")
-        case "stddev_samp" | "stddev_pop" | "var_samp" | "var_pop":
-            return _variance(function)
-        case "first" | "any_value" | "last" | "last_row":
-            pick = "max" if function.startswith("last") else "min"
-            counts = "$x IS NOT NULL" if ignore_nulls else None
-            return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", x, "$v", counts, ordered=True)
-        case "min_by" | "max_by":
-            return _by("DESC" if function == "min_by" else "ASC", x, types[1])
-        case "collect_list":
-            return Accumulator(
-                "list({'o': $o, 'v': $x}) $w",
-                "flatten(list($s))",
-                "list_transform(list_sort(coalesce($s, [])), lambda e: e.v)",
-                f"array<{x}>",
-                "$v",
-                "$x IS NOT NULL",
-                ordered=True,
-            )
-        case "collect_set":
-            return _ordered_set(x)
-        case "approx_count_distinct":
-            return _approximate_count(hashes_kept(float(constant)) if constant else SMALLEST)
-        case "median":
-            return _percentile("0.5", "double")
-        case "percentile" if len(types) == 2:
-            return _percentile(constant, types[1])
-    return None
+    found = (OF_DISTINCT if distinct else ACCUMULATORS).get(function)
+    return found(Asked(types, ignore_nulls, constant)) if found is not None else None
+
+
+def _count(asked: Asked) -> Accumulator:
+    return Accumulator("count(*) $w", "sum($s)::BIGINT", "$s", "bigint", "$v", _given(asked.types))
+
+
+def _boolean(function: str) -> Accumulator:
+    return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", "boolean", "$v")
+
+
+def _one(pick: str, asked: Asked) -> Accumulator:
+    """The value of the first or the last row, by `min` or `max` of its place."""
+    counts = "$x IS NOT NULL" if asked.ignore_nulls else None
+    return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", asked.x, "$v", counts, ordered=True)
+
+
+def _list(asked: Asked) -> Accumulator:
+    return Accumulator(
+        "list({'o': $o, 'v': $x}) $w",
+        "flatten(list($s))",
+        "list_transform(list_sort(coalesce($s, [])), lambda e: e.v)",
+        f"array<{asked.x}>",
+        "$v",
+        "$x IS NOT NULL",
+        ordered=True,
+        holds_values=True,
+    )
 
 
 def _given(types: Sequence[str]) -> str | None:
@@ -182,43 +190,10 @@ def _extreme(function: str, x: str) -> Accumulator:
     return Accumulator(f"{pick}($x, {sortable('$x', x)}) $w", f"{pick}($s, {sortable('$s', x)})", "$s", x, "$v")
 
 
-def sortable(value: str, type_: str, depth: int = 0) -> str:
-    """A value that DuckDB compares as Spark compares `value`: inside a struct or an array NULL comes first.
-
-    >>> sortable("v", "int")
-    'v'
-    >>> sortable("v", "array<int>")
-    'list_transform(v, lambda e0: {n: e0 IS NOT NULL, v: e0})'
-    """
-    inner = type_[type_.index("<") + 1 : -1] if type_.endswith(">") else ""
-    if type_.startswith("array<"):
-        one = f"e{depth}"
-        return f"list_transform({value}, lambda {one}: {{n: {one} IS NOT NULL, v: {sortable(one, inner, depth + 1)}}})"
-    if not type_.startswith("struct<"):
-        return value
-    parts = []
-    for number, field in enumerate(_fields(inner), 1):
-        part = f"struct_extract_at({value}, {number})"
-        parts += [f"n{number}: {part} IS NOT NULL", f"v{number}: {sortable(part, field, depth)}"]
-    return f"CASE WHEN {value} IS NOT NULL THEN {{{', '.join(parts)}}} END"
+SAMPLE, POPULATION = (1, "$s.n - 1"), (0, "$s.n")  # how many values it takes to have one, and what divides
 
 
-def _fields(text: str) -> list[str]:
-    """The types of a struct's fields.
-
-    >>> _fields("a:int,b:struct<c:int,d:decimal(10,2)>")
-    ['int', 'struct<c:int,d:decimal(10,2)>']
-    """
-    found, depth, start = [], 0, 0
-    for at, letter in enumerate(f"{text},"):
-        depth += (letter in "<(") - (letter in ">)")
-        if letter == "," and depth == 0:
-            found.append(text[start:at].partition(":")[2])
-            start = at + 1
-    return found
-
-
-def _variance(function: str) -> Accumulator:
+def _variance(of: tuple[int, str], made: str = "{}") -> Accumulator:
     """Count, mean and sum of squared distances from the mean: merged pairwise, never a sum of squares."""
     fold = (
         "{'n': (count($x) $w)::DOUBLE, 'mean': coalesce(avg($x) $w, 0), "
@@ -230,21 +205,28 @@ def _variance(function: str) -> Accumulator:
         "'m2': p.m2 + q.m2 + (q.mean - p.mean) * (q.mean - p.mean) * p.n * q.n / (p.n + q.n)}"
     )
     merge = f"list_reduce(list($s), lambda p, q: CASE WHEN p.n = 0 THEN q WHEN q.n = 0 THEN p ELSE {pair} END)"
-    least, by = (1, "$s.n - 1") if function.endswith("samp") else (0, "$s.n")
+    least, by = of
     value = f"CASE WHEN $s.n > {least} THEN $s.m2 / ({by}) END"
-    return Accumulator(fold, merge, f"sqrt({value})" if function.startswith("std") else value, "double", "$v")
+    return Accumulator(fold, merge, made.format(value), "double", "$v")
 
 
-def _by(direction: str, x: str, y: str) -> Accumulator:
-    """The value beside the least or greatest `$y`; of equals the last in the stream's order, as in Spark's own fold."""
+def _by(pick: str, asked: Asked) -> Accumulator:
+    """The value beside the least or greatest `$y`; of equals the last in the stream's order, as in Spark's own fold.
+
+    `last(… ORDER BY …)` takes no FILTER in a window; the greatest of (what it sorts by, place, value) is the same.
+    """
+    x, y = asked.types
+    direction, place = {"min": ("DESC", "-$o"), "max": ("ASC", "$o")}[pick]
+    by, state = sortable("$y", y), "{'y': $y, 'o': $o, 'v': $x}"
     return Accumulator(
-        f"last({{'y': $y, 'o': $o, 'v': $x}} ORDER BY {sortable('$y', y)} {direction}, $o) $w",
+        f"last({state} ORDER BY {by} {direction}, $o) $w",
         f"last($s ORDER BY {sortable('$s.y', y)} {direction}, $s.o) FILTER (WHERE $s IS NOT NULL)",
         "$s.v",
         x,
         "$v",
         "$y IS NOT NULL",
         ordered=True,
+        in_window=f"({pick}({{'k': {by}, 'o': {place}, 's': {state}}}) $w).s",
     )
 
 
@@ -262,34 +244,34 @@ def _ordered_set(x: str) -> Accumulator:
         "$x IS NOT NULL",
         ordered=True,
         compact=f"list_transform({first}, lambda p: p[1])",
+        holds_values=True,
     )
 
 
 def _set(
     evaluate: str, type_: str, finish: str, value: str = "$x", counts: str | None = "$x IS NOT NULL"
 ) -> Accumulator:
-    return Accumulator(
-        f"list(DISTINCT {value}) $w", "list_distinct(flatten(list($s)))", evaluate, type_, finish, counts
-    )
+    merge = "list_distinct(flatten(list($s)))"
+    return Accumulator(f"list(DISTINCT {value}) $w", merge, evaluate, type_, finish, counts, holds_values=True)
 
 
-def _distinct(function: str, types: Sequence[str]) -> Accumulator | None:
-    """A set of values per group, whatever the function."""
-    x = types[0] if types else ""
-    match function:
-        case "count" if len(types) > 1:
-            values = ", ".join(f"'{name}': ${name}" for name, _ in zip(ARGUMENTS, types, strict=False))
-            return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v", f"{{{values}}}", _given(types))
-        case "count" if types:
-            return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v")
-        case "sum":
-            return _set(_total(x).of_list, _total(x).type, _total(x).finish)
-        case "avg" if decimal(x) is None:
-            return _set("list_avg($s)", "double", "$v")
-        case "avg":
-            evaluate, finish = _quotient(x, _total(x).of_list, "len($s)")
-            return _set(evaluate, "string", finish)
-    return None
+def _distinct_count(asked: Asked) -> Accumulator:
+    if len(asked.types) == 1:
+        return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v")
+    values = ", ".join(f"'{name}': ${name}" for name, _ in zip(ARGUMENTS, asked.types, strict=False))
+    return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v", f"{{{values}}}", _given(asked.types))
+
+
+def _distinct_sum(asked: Asked) -> Accumulator:
+    total = _total(asked.x)
+    return _set(total.of_list, total.type, total.finish)
+
+
+def _distinct_avg(asked: Asked) -> Accumulator:
+    if decimal(asked.x) is None:
+        return _set("list_avg($s)", "double", "$v")
+    evaluate, finish = _quotient(asked.x, _total(asked.x).of_list, "len($s)")
+    return _set(evaluate, "string", finish)
 
 
 SMALLEST = 4096  # hashes kept: the error is about 1 / sqrt(4096) = 1.6 %, Spark's default is 5 %
@@ -304,8 +286,9 @@ def hashes_kept(error: float) -> int:
     return ceil(round(error**-2, 6)) + 2
 
 
-def _approximate_count(smallest: int) -> Accumulator:
+def _approximate_count(asked: Asked) -> Accumulator:
     """The k smallest hashes of the values tell their density; `$x` is a 64-bit hash."""
+    smallest = hashes_kept(asked.constant) if isinstance(asked.constant, float) else SMALLEST
     spread = f"(($s[{smallest}]::DOUBLE + 9223372036854775808.0) / 18446744073709551616.0)"
     return Accumulator(
         f"list_slice(list_sort(list(DISTINCT $x) $w), 1, {smallest})",
@@ -315,16 +298,17 @@ def _approximate_count(smallest: int) -> Accumulator:
         "bigint",
         "$v",
         "$x IS NOT NULL",
+        holds_values=True,
     )
 
 
-def _percentile(percentage: str, type_: str) -> Accumulator:
+def _percentile(percentages: Constant) -> Accumulator:
     """Between two neighbours in proportion, by Spark's formula, so that infinities give what they give there."""
-    several = type_.startswith("array")
+    several = isinstance(percentages, tuple)
     at = "((len($s) - 1) * p::DOUBLE)"
     low, high = f"l[floor({at})::BIGINT + 1]", f"l[ceil({at})::BIGINT + 1]"
     value = f"CASE WHEN {low} = {high} THEN {low} ELSE {low} + ({high} - {low}) * ({at} - floor({at})) END"
-    points = percentage if several else f"[{percentage}]"
+    points = list(percentages) if isinstance(percentages, tuple) else [percentages]
     each = f"list_transform([list_sort($s)], lambda l: list_transform({points}, lambda p: {value}))[1]"
     return Accumulator(
         "list($x) $w",
@@ -333,4 +317,36 @@ def _percentile(percentage: str, type_: str) -> Accumulator:
         "array<double>" if several else "double",
         "$v",
         "$x IS NOT NULL",
+        holds_values=True,
     )
+
+
+ACCUMULATORS: dict[str, Callable[[Asked], Accumulator]] = {
+    "count": _count,
+    "sum": lambda asked: _sum(asked.x),
+    "avg": lambda asked: _avg(asked.x),
+    "min": lambda asked: _extreme("min", asked.x),
+    "max": lambda asked: _extreme("max", asked.x),
+    "stddev_samp": lambda asked: _variance(SAMPLE, "sqrt({})"),
+    "stddev_pop": lambda asked: _variance(POPULATION, "sqrt({})"),
+    "var_samp": lambda asked: _variance(SAMPLE),
+    "var_pop": lambda asked: _variance(POPULATION),
+    "first": lambda asked: _one("min", asked),
+    "last": lambda asked: _one("max", asked),
+    "last_row": lambda asked: _one("max", asked),
+    "any_value": lambda asked: _one("min", asked),
+    "min_by": lambda asked: _by("min", asked),
+    "max_by": lambda asked: _by("max", asked),
+    "collect_list": _list,
+    "collect_set": lambda asked: _ordered_set(asked.x),
+    "bool_and": lambda asked: _boolean("bool_and"),
+    "bool_or": lambda asked: _boolean("bool_or"),
+    "approx_count_distinct": _approximate_count,
+    "median": lambda asked: _percentile(0.5),
+    "percentile": lambda asked: _percentile(asked.constant),
+}
+OF_DISTINCT: dict[str, Callable[[Asked], Accumulator]] = {
+    "count": _distinct_count,
+    "sum": _distinct_sum,
+    "avg": _distinct_avg,
+}

@@ -26,7 +26,7 @@ class Fold:
     @property
     def small(self) -> bool:
         """Whether a state has the same size however many rows are folded, and rows can be folded in any order."""
-        return "list(" not in self.accumulator.fold and "ORDER BY" not in self.accumulator.fold
+        return not self.accumulator.holds_values and self.accumulator.in_window is None
 
     def fold_sql(self, order: str) -> str:
         return self._folding(order, "")
@@ -88,7 +88,7 @@ class Grouping:
 
     def evaluate(self, groups: pa.Table) -> pa.Table:
         """The values of all groups: most accumulators are their value."""
-        if all(fold.accumulator.evaluate == "$s" for fold in self.folds):
+        if all(fold.accumulator.is_value for fold in self.folds):
             return groups.select([*self.by, *(fold.state for fold in self.folds)])
         names = [quoted(name) for name in self.by]
         return query(f"SELECT {', '.join([*names, *(f.evaluate_sql() for f in self.folds)])} FROM parts", parts=groups)

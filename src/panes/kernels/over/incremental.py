@@ -17,30 +17,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from panes.functions.over import Reach
 from panes.kernels.changelog.changes import CHANGE, DELETE, difference
 from panes.kernels.changelog.table import ChangelogTable, Net
 from panes.kernels.duck import joined, places, query, same
 from panes.kernels.kernel import Clock, State, Step, seconds
-from panes.kernels.over.evaluate import OrderKey, OverCall, Sorted, bounded, numbered, ordered, over_values
+from panes.kernels.over.calls import OrderKey, OverCall, bounded, frame_of, ordered, values_of
 from panes.kernels.over.generations import GENERATION, Generations
 from panes.kernels.over.generations import NEW as NEW_GENERATION
-from panes.kernels.over.merged import Merged, Touched, frame_of
+from panes.kernels.over.merged import Merged, Touched
 from panes.kernels.over.needed_blocks import NeededBlocks
-from panes.kernels.over.resume import POSITION, RANKS, Column, Resumed, chunks_of, is_carried, state_of
+from panes.kernels.over.results import Recomputed, Results, with_column
+from panes.kernels.over.resume import is_carried
+from panes.kernels.over.sorted_rows import Sorted, numbered
 from panes.kernels.partitions import codes
 from panes.kernels.sorted_blocks.blocks import HOME, Directory
 from panes.kernels.sorted_blocks.cutting import Cutter
-from panes.kernels.sorted_blocks.ranges import Mask, Places, covered, runs
+from panes.kernels.sorted_blocks.ranges import Mask
 from panes.kernels.sorted_blocks.sort_keys import Sorting
-
-
-@dataclass(frozen=True)
-class Recomputed:
-    """The rows that are left with their new results: which were computed again, and which have others than before."""
-
-    rows: pa.Table
-    again: Mask
-    changed: Mask
 
 
 @dataclass(frozen=True)
@@ -99,7 +93,7 @@ class OverChanges:
         more = loaded & ~homes
         if more.any():
             merged = self._with_more(merged, directory.load(more))
-        done = self._recomputed(merged)
+        done = self._results.recomputed(merged)
         out = self._difference(merged, done)
         after = self._written(directory, loaded, merged, done)
         counters = self._counters(
@@ -140,27 +134,16 @@ class OverChanges:
         return Generations(self.partition, self.time, self.state_ttl, self.size)
 
     @cached_property
-    def _all_calls(self) -> tuple[OverCall, ...]:
-        """With a row's number in its partition, where a rank or an order goes on from it."""
-        carried = [call for call in self.calls if is_carried(call)]
-        ordered = any(call.accumulator is not None and call.accumulator.ordered for call in carried)
-        needed = ordered or any(call.function == "rank" for call in carried)
-        return (*self.calls, OverCall("row_number", (), POSITION)) if needed else self.calls
+    def _results(self) -> Results:
+        return Results(self.calls, self.order_by)
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
         """The columns of a row that are kept, besides its results."""
         names = [*self._sorting.columns, *self.key, *self.values]
         for call in self.calls:
-            ends = (call.frame.start.column, call.frame.end.column) if call.frame else ()
-            names += [*call.args, *(name for name in (call.condition, call.default, *ends) if name is not None)]
-        return tuple(dict.fromkeys(names))
-
-    @cached_property
-    def _results(self) -> tuple[str, ...]:
-        """The columns that are kept beside a row: results, and accumulators that the next row goes on from."""
-        states = [state_of(call) for call in self.calls if call.accumulator is not None and is_carried(call)]
-        return (*(call.output for call in self._all_calls), *states)
+            names += [*call.args, *(name for name in (call.condition, call.default) if name is not None)]
+        return tuple(dict.fromkeys((*names, *self._bounds)))
 
     def _net(self, state: State, batch: pa.Table) -> Net:
         if self.change_type is None:
@@ -197,7 +180,7 @@ class OverChanges:
             parts=moved.select(list(by)).append_column("place", pa.array(np.arange(moved.num_rows))),
             moved=assigned.moved,
         )
-        again = _with_column(moved.select(self._columns), GENERATION, found[NEW_GENERATION])
+        again = with_column(moved.select(self._columns), GENERATION, found[NEW_GENERATION])
         both = pa.concat_tables([new, again], promote_options="permissive")
         return Net(moved.select(self._sorting.columns), both, assigned.chunks, assigned.facts)
 
@@ -225,7 +208,7 @@ class OverChanges:
             gone = np.zeros(rows.num_rows, np.bool_)
             gone[places(rows, "SEMI", generations, self._partition)] = True
             dirty = np.bincount(rows[HOME].to_numpy()[gone], minlength=len(directory)) > 0
-            kept, names = rows.filter(pa.array(~gone)), [*self._columns, *self._results]
+            kept, names = rows.filter(pa.array(~gone)), [*self._columns, *self._results.columns]
             directory = self._cutter.rewritten(directory, kept, dirty, loaded, names)
         facts = self._generations.next_look(state.facts, clock)
         return State((*directory.write(), *index.write()), facts)
@@ -242,12 +225,12 @@ class OverChanges:
 
     def _blocks(self, blocks: NeededBlocks) -> Mask:
         """The blocks in which results may change, and those that their frames reach."""
-        frames = [frame_of(call) for call in self._all_calls]
+        frames = [frame_of(call) for call in self._results.all_calls]
         reached: Mask = np.logical_or.reduce([blocks.homes, *(blocks.reached(frame) for frame in frames)])
         needed = reached | blocks.few(self.size // 4)
-        if any(is_carried(call) for call in self._all_calls):
+        if any(is_carried(call) for call in self._results.all_calls):
             needed |= blocks.row_before(reached, frames)
-        for call, frame in zip(self._all_calls, frames, strict=True):
+        for call, frame in zip(self._results.all_calls, frames, strict=True):
             if not is_carried(call):
                 needed |= blocks.needed(reached, frame)
         return needed
@@ -265,8 +248,8 @@ class OverChanges:
     @cached_property
     def _bounds(self) -> tuple[str, ...]:
         """The columns with the bounds of RANGE frames."""
-        columns = [end.column for call in self.calls if call.frame for end in (call.frame.start, call.frame.end)]
-        return tuple(dict.fromkeys(column for column in columns if column is not None))
+        found = [values_of(bound) for call in self.calls for bound in call.bounds]
+        return tuple(dict.fromkeys(values.column for values in found if values is not None))
 
     def _merged(self, directory: Directory, homes: Mask, net: Net, touched: Touched) -> Merged:
         """The rows of these blocks and those that come, in one order."""
@@ -299,57 +282,6 @@ class OverChanges:
         part = numbered([codes(rows, self._partition), missing])
         return Merged(rows, gone, fresh, moves, Sorted(rows, part, self.order_by))
 
-    def _recomputed(self, merged: Merged) -> Recomputed:
-        """New results wherever a change reaches, of each call on its own."""
-        rows = merged.left
-        masks: dict[str, Mask] = {}
-        context = np.zeros(merged.size, np.bool_)
-        for call in self._all_calls:
-            masks[call.output], needs = merged.reached(call)
-            if not is_carried(call):
-                context |= covered(needs, merged.size)
-        again = np.logical_or.reduce(list(masks.values())) if masks else merged.fresh[~merged.gone]
-        masks |= {state_of(call): masks[call.output] for call in self.calls}
-        values = self._values_in_context(merged, context | again, again) | self._values_carried(merged, again)
-        old = rows
-        for name in self._results:
-            rows = _with_column(rows, name, _spliced(rows, name, masks[name], values[name], again))
-        changed = merged.fresh[~merged.gone].copy()
-        changed[self._other(old, rows, again & ~changed)] = True
-        return Recomputed(rows, again, changed)
-
-    def _values_in_context(self, merged: Merged, context: Mask, wanted: Mask) -> dict[str, Column]:
-        """Values of calls that look at the rows around, for the rows that are wanted."""
-        calls = [call for call in self._all_calls if not is_carried(call)]
-        if not calls:
-            return {}
-        table = self._sorted(merged, context)
-        pick = pa.array(wanted[context])
-        return {name: column.filter(pick) for name, column in over_values(table, calls).items()}
-
-    def _sorted(self, merged: Merged, mask: Mask) -> Sorted:
-        """Some of the rows that are left; where some are missing between, a partition is broken in two."""
-        part = runs(mask, merged.sorted.part[~merged.gone])
-        return Sorted(merged.left.filter(pa.array(mask)), part, self.order_by)
-
-    def _values_carried(self, merged: Merged, wanted: Mask) -> dict[str, Column]:
-        calls = [call for call in self._all_calls if is_carried(call)]
-        if not calls or not wanted.any():
-            return {name: pa.nulls(0) for name in self._results if calls}
-        return Resumed.on(self._sorted(merged, wanted), merged, wanted, self._results).values(calls)
-
-    def _other(self, old: pa.Table, new: pa.Table, mask: Mask) -> Places:
-        """The places among these where a result is not what it was."""
-        places = np.flatnonzero(mask)
-        if not len(places):
-            return places
-        columns = {"place": pa.array(places)}
-        for number, name in enumerate(self._results):
-            columns |= {f"o{number}": old[name].filter(mask), f"n{number}": new[name].filter(mask)}
-        differs = " OR ".join(f"o{number} IS DISTINCT FROM n{number}" for number, _ in enumerate(self._results))
-        found: Places = query(f"SELECT place FROM parts WHERE {differs}", parts=pa.table(columns))["place"].to_numpy()
-        return found
-
     # ---- what comes out and what is kept
 
     def _difference(self, merged: Merged, done: Recomputed) -> pa.Table:
@@ -372,7 +304,7 @@ class OverChanges:
 
     def _kept(self, rows: pa.Table) -> Mask:
         """Rows that can still matter: on inserts only, one that is not among the first n never will be again."""
-        ranks_only = all(call.function in RANKS for call in self.calls)
+        ranks_only = all(call.reach is Reach.RANK for call in self.calls)
         if self.top_n is None or self.change_type is not None or not ranks_only:
             return np.ones(rows.num_rows, np.bool_)
         kept: Mask = pc.less_equal(rows[self.top_n[0]], self.top_n[1]).to_numpy()
@@ -385,28 +317,9 @@ class OverChanges:
         dirty = (dirty | ~kept) & (kept | ~merged.fresh[~merged.gone])
         touched = np.concatenate([rows[HOME].to_numpy()[dirty], merged.rows[HOME].to_numpy()[merged.gone]])
         blocks = np.bincount(touched, minlength=len(directory)) > 0
-        names = [*self._columns, *self._results]
+        names = [*self._columns, *self._results.columns]
         return self._cutter.rewritten(directory, rows.filter(pa.array(kept)), blocks, loaded, names)
 
     @property
     def _cutter(self) -> Cutter:
         return Cutter(self.size, self._sorting, self._bounds)
-
-
-def _spliced(rows: pa.Table, name: str, mask: Mask, values: Column, again: Mask) -> Column:
-    """A column with new values where the mask says; `values` are those of all rows that were computed again."""
-    values = values.filter(pa.array(mask[again]))
-    if name not in rows.column_names:
-        return values
-    old = rows[name]
-    index = np.arange(len(old))
-    index[mask] = len(old) + np.arange(len(values))
-    return pa.chunked_array([*old.chunks, *(one.cast(old.type) for one in chunks_of(values))], old.type).take(
-        pa.array(index)
-    )
-
-
-def _with_column(rows: pa.Table, name: str, column: Column) -> pa.Table:
-    if name in rows.column_names:
-        return rows.set_column(rows.column_names.index(name), name, column)
-    return rows.append_column(name, column)

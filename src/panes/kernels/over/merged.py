@@ -15,50 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.over.evaluate import Bound, Edge, Frame, OverCall, Sorted
+from panes.frames import Unit
+from panes.kernels.over.calls import OverCall, frame_of, offsets
+from panes.kernels.over.sorted_rows import Sorted
 from panes.kernels.sorted_blocks.blocks import HOME, Directory, Margins
 from panes.kernels.sorted_blocks.ranges import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach
 from panes.kernels.sorted_blocks.sort_keys import Keys
-
-WHOLE = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.UNBOUNDED_FOLLOWING))
-RUNNING = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
-
-
-def frame_of(call: OverCall) -> Frame:
-    """The frame of rows on which the value of a call depends, also of calls that have none in SQL."""
-    match call.function:
-        case "row_number" | "rank" | "dense_rank":
-            return RUNNING
-        case "percent_rank" | "cume_dist" | "ntile":
-            return WHOLE
-        case "lag":
-            back = Bound(Edge.UNBOUNDED_PRECEDING) if call.ignore_nulls else Bound(Edge.PRECEDING, call.offset)
-            return Frame("ROWS", back, Bound(Edge.CURRENT_ROW))
-        case "lead":
-            ahead = Bound(Edge.UNBOUNDED_FOLLOWING) if call.ignore_nulls else Bound(Edge.FOLLOWING, call.offset)
-            return Frame("ROWS", Bound(Edge.CURRENT_ROW), ahead)
-    assert call.frame is not None
-    return call.frame
-
-
-def offsets(frame: Frame) -> tuple[int | None, int | None]:
-    """The ends of a ROWS frame as distances from the row; None is the partition's edge.
-
-    >>> offsets(Frame("ROWS", Bound(Edge.PRECEDING, 2), Bound(Edge.CURRENT_ROW)))
-    (-2, 0)
-    """
-    return _offset(frame.start), _offset(frame.end)
-
-
-def _offset(bound: Bound) -> int | None:
-    match bound.edge:
-        case Edge.PRECEDING:
-            return -bound.offset
-        case Edge.FOLLOWING:
-            return bound.offset
-        case Edge.CURRENT_ROW:
-            return 0
-    return None
 
 
 @dataclass(frozen=True)
@@ -127,7 +89,7 @@ class Merged:
         """The rows that are left whose value of this call may have changed; and the rows each of these needs."""
         frame = frame_of(call)
         changed = self.moves if call.frame is None and not call.args else self.gone | self.fresh
-        if frame.unit == "ROWS":
+        if frame.unit is Unit.ROWS:
             return self._reached_by_rows(*offsets(frame), changed)
         first, stop = self.sorted.bounds(frame)
         mask = (holding(Ranges(first, stop), changed) | self.fresh)[~self.gone]

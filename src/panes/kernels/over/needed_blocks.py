@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from panes.kernels.over.evaluate import Edge, Frame
-from panes.kernels.over.merged import Merged, offsets
+from panes.frames import Edge, Unit
+from panes.kernels.over.calls import Frame, offsets
+from panes.kernels.over.merged import Merged
 from panes.kernels.sorted_blocks.blocks import HOME, Directory, Margins
 from panes.kernels.sorted_blocks.ranges import Mask, Places
 from panes.kernels.sorted_blocks.sort_keys import Keys
@@ -34,10 +35,10 @@ class NeededBlocks:
         directory, touched = self.directory, self.touched
         if frame.end.edge is Edge.UNBOUNDED_FOLLOWING:
             return directory.of_partitions(touched)
-        if frame.unit == "RANGE" and frame.start.edge is not Edge.UNBOUNDED_PRECEDING:
+        if frame.unit is Unit.RANGE and frame.start.edge is not Edge.UNBOUNDED_PRECEDING:
             return directory.framing(touched)
-        if frame.unit == "RANGE":
-            by_value = frame.end.column is not None
+        if frame.unit is Unit.RANGE:
+            by_value = frame.end.offset is not None
             return directory.of_partitions(touched) if by_value else directory.after_peers(touched)
         back, ahead = self._rows_beside(frame)
         found = self._around_homes(back, ahead or 0)
@@ -47,7 +48,7 @@ class NeededBlocks:
         """The blocks that the frames of rows in these can reach."""
         if Edge.UNBOUNDED_PRECEDING is frame.start.edge or Edge.UNBOUNDED_FOLLOWING is frame.end.edge:
             return self.directory.of_partitions(self.touched)
-        if frame.unit == "RANGE":
+        if frame.unit is Unit.RANGE:
             return self.directory.framed(reached)
         back, ahead = self._rows_beside(frame)
         both = back + (ahead or 0)
@@ -55,7 +56,7 @@ class NeededBlocks:
 
     def row_before(self, reached: Mask, frames: Sequence[Frame]) -> Mask:
         """The blocks with the row before the first that is computed again, whichever of these frames reaches it."""
-        if any(frame.unit == "RANGE" for frame in frames):
+        if any(frame.unit is Unit.RANGE for frame in frames):
             return self.directory.around(reached, 1, 0, self._counted)
         return self._around_homes(1 + max(self._rows_beside(frame)[0] for frame in frames), 0)
 

@@ -18,11 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from panes.frames import Edge
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.kernel import Chunk, Clock, State, Step, seconds
-from panes.kernels.over.evaluate import Edge, OrderKey, OverCall, arranged, bounded, ordered
+from panes.kernels.over.calls import OrderKey, OverCall, bounded, ordered
 from panes.kernels.over.recent import Recent
 from panes.kernels.over.running import BORN, DENSE, NUMBER, RANK, Running
+from panes.kernels.over.sorted_rows import arranged
 from panes.kernels.over.stages import Stages, staged
 from panes.kernels.over.tail import Tail
 from panes.kernels.state.release import WAITING, Release

@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from panes.functions.over import Reach
 from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
-from panes.kernels.over.evaluate import OrderKey, OverCall, arranged, bounded, ordered, over_values
+from panes.kernels.over.calls import OrderKey, OverCall, bounded, ordered
+from panes.kernels.over.functions import over_values
+from panes.kernels.over.sorted_rows import arranged
 from panes.kernels.state.release import WAITING, Release
-
-TOP = ("row_number", "rank", "dense_rank")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class OverOnComplete:
 
     def _needed(self, old: Sequence[Chunk], waiting: Sequence[Chunk]) -> tuple[Chunk, ...]:
         """Of the best n nothing else is needed: a row behind n others stays behind them."""
-        if self.top_n is None or len(self.calls) != 1 or self.calls[0].function not in TOP:
+        if self.top_n is None or len(self.calls) != 1 or self.calls[0].reach is not Reach.RANK:
             return tuple(waiting)
         known = {chunk.id for chunk in old}
         return tuple(chunk if chunk.id in known else self._best(chunk) for chunk in waiting)

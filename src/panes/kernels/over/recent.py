@@ -15,19 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from panes.frames import Edge
 from panes.kernels.kernel import Chunk, Clock, new_chunk
-from panes.kernels.over.evaluate import (
-    Bound,
-    Edge,
-    Mask,
-    OrderKey,
-    OverCall,
-    Places,
-    columns_of,
-    gathered,
-    inverse,
-    over_values,
-)
+from panes.kernels.over.calls import Frame, OrderKey, OverCall, Values, columns_of, values_of
+from panes.kernels.over.functions import over_values
+from panes.kernels.over.sorted_rows import Mask, Places, gathered, inverse
 from panes.kernels.partitions import codes
 from panes.kernels.state.compaction import compacted
 
@@ -95,9 +87,8 @@ class Recent:
         Never before that of an earlier row: one month after January 30 23:00 is after one month after January 31 01:00.
         """
         ends = self._times(rows, self.time)
-        for call in self.calls:
-            if call.frame is not None and call.frame.end.edge is Edge.FOLLOWING and call.frame.end.column is not None:
-                ends = np.maximum(ends, self._times(rows, call.frame.end.column))
+        for values in self._forward():
+            ends = np.maximum(ends, self._times(rows, values.column))
         ready = np.maximum.accumulate(ends if latest is None else np.maximum(ends, latest))
         return rows.append_column(READY, pa.array(ready)), int(ready[-1])
 
@@ -123,25 +114,30 @@ class Recent:
     def _reach(self, rows: pa.Table) -> Places:
         """The earliest time that the frames of each row reach."""
         reach = self._times(rows, self.time)
-        for bound in self._backward():
-            assert bound.column is not None
-            reach = np.minimum(reach, self._times(rows, bound.column))
+        for values in self._backward():
+            reach = np.minimum(reach, self._times(rows, values.column))
         return reach
 
     def _span(self) -> int:
         """How far back a row still to come can reach."""
-        return max((bound.span for bound in self._backward()), default=0)
+        return max((values.span for values in self._backward()), default=0)
 
-    def _backward(self) -> list[Bound]:
+    def _backward(self) -> list[Values]:
         """Bounds before their row; of a frame that begins with the partition, only the end is looked up."""
-        frames = [call.frame for call in self.calls if call.frame is not None]
-        bounds = [f.end if f.start.edge is Edge.UNBOUNDED_PRECEDING else f.start for f in frames]
-        return [bound for bound in bounds if bound.edge is Edge.PRECEDING]
+        bounds = [f.end if f.start.edge is Edge.UNBOUNDED_PRECEDING else f.start for f in self._frames()]
+        return [values for bound in bounds if bound.edge is Edge.PRECEDING and (values := values_of(bound)) is not None]
+
+    def _forward(self) -> list[Values]:
+        """Ends behind their row."""
+        ends = [frame.end for frame in self._frames() if frame.end.edge is Edge.FOLLOWING]
+        return [values for end in ends if (values := values_of(end)) is not None]
 
     def _looks_back(self) -> bool:
         """Whether a frame begins with the partition and ends before its row: its last row may be any time ago."""
-        frames = [call.frame for call in self.calls if call.frame is not None]
-        return any(f.start.edge is Edge.UNBOUNDED_PRECEDING and f.end.edge is Edge.PRECEDING for f in frames)
+        return any(f.start.edge is Edge.UNBOUNDED_PRECEDING and f.end.edge is Edge.PRECEDING for f in self._frames())
+
+    def _frames(self) -> list[Frame]:
+        return [call.frame for call in self.calls if call.frame is not None]
 
     def _kept(self, own: Sequence[Chunk], rows: pa.Table | None, needed: int) -> tuple[Chunk, ...]:
         """Chunks that something still reaches."""

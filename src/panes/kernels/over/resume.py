@@ -8,39 +8,40 @@ Nothing in front of that row is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from string import Template
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from panes.frames import Unit
+from panes.functions.over import Reach
 from panes.kernels.duck import query, quoted
-from panes.kernels.over.evaluate import PLACE, Edge, OverCall, Sorted, evaluated, folded, over_values
+from panes.kernels.over.calls import OverCall
+from panes.kernels.over.frame_folds import PLACE, evaluated, folded
+from panes.kernels.over.functions import Column, over_values
 from panes.kernels.over.merged import Merged
+from panes.kernels.over.sorted_rows import Sorted
 from panes.kernels.sorted_blocks.ranges import Mask, Places
 
-Column: TypeAlias = "pa.Array | pa.ChunkedArray"
-
 POSITION = "row_position"
-RANKS = ("row_number", "rank", "dense_rank")
 
 
 def is_carried(call: OverCall) -> bool:
     """Whether a row's value follows from the row before it: ranks, and frames from the first row to this one.
 
-    Accumulators that hold all their values are not kept for each row.
+    Accumulators that hold many values are not kept for each row.
     """
-    if call.function in RANKS:
-        return True
-    frame = call.frame
-    if frame is None or frame.start.edge is not Edge.UNBOUNDED_PRECEDING or frame.end.edge is not Edge.CURRENT_ROW:
+    if call.reach is not Reach.RANK and (call.frame is None or not call.frame.is_running):
         return False
-    if call.accumulator is not None:
-        return "list(" not in call.accumulator.fold
-    return call.function in ("first_value", "last_value")
+    return not call.accumulator.holds_values if call.accumulator is not None else call.function in RESUMED
+
+
+def needs_position(call: OverCall) -> bool:
+    """Whether a call goes on from the number of the row before, too."""
+    return call.accumulator.ordered if call.accumulator is not None else RESUMED[call.function] is _rank
 
 
 def state_of(call: OverCall) -> str:
@@ -70,58 +71,30 @@ class Resumed:
 
     def values(self, calls: Sequence[OverCall]) -> dict[str, Column]:
         """Results, and the accumulators with which the next run goes on."""
-        found: dict[str, Column] = {}
-        for call in calls:
-            if call.function in RANKS:
-                found[call.output] = pa.array(self._rank(call))
-            elif call.accumulator is None:
-                found[call.output] = self._picked(call)
+        found = {call.output: RESUMED[call.function](self, call) for call in calls if call.accumulator is None}
         aggregates = [call for call in calls if call.accumulator is not None]
         return found | (self._aggregated(aggregates) if aggregates else {})
 
-    def _number(self, name: str) -> Places:
+    def number(self, name: str) -> Places:
         """A number of the row before each row's run; 0 where there is none."""
         if name not in self.last.column_names:
             return np.zeros(len(self.table.part), np.int64)
         numbers: Places = self.last[name].fill_null(0).to_numpy()
         return numbers[self.table.part]
 
-    def _rank(self, call: OverCall) -> Places:
-        table = self.table
-        tied = self.tied[table.part]
-        match call.function:
-            case "row_number":
-                return self._number(call.output) + table.place - table.first + 1
-            case "dense_rank":
-                return self._number(call.output) + table.peer - table.peer[table.first] + 1 - tied
-        inherits = tied & (table.peer == table.peer[table.first])
-        ranks = self._number(POSITION) + table.peers_first - table.first + 1
-        return np.where(inherits, self._number(call.output), ranks)
-
-    def _picked(self, call: OverCall) -> Column:
-        """first_value is that of the row before; last_value too, where all NULLs since are ignored."""
-        own = over_values(self.table, [call])[call.output]
-        if call.output not in self.last.column_names or (call.function == "last_value" and not call.ignore_nulls):
-            return own
-        before = self.last[call.output].take(pa.array(self.table.part))
-        if call.function == "last_value":
-            return pc.coalesce(own, before)
-        return pc.coalesce(before, own) if call.ignore_nulls else self._chosen(before, own)
-
-    def _chosen(self, before: Column, own: Column) -> Column:
-        size = len(self.table.part)
-        both = pa.chunked_array([*chunks_of(before), *chunks_of(own)])
-        return both.take(pa.array(np.arange(size) + np.where(self.has_last[self.table.part], 0, size)))
+    def value_before(self, call: OverCall) -> Column | None:
+        """A call's value in the row before each row's run; None where there is no such row at all."""
+        return self.last[call.output].take(pa.array(self.table.part)) if call.output in self.last.column_names else None
 
     def _aggregated(self, calls: Sequence[OverCall]) -> dict[str, Column]:
         table = self.table
         frames = [(table.first, table.place + 1)] * len(calls)
-        order = self._number(POSITION) + table.place - table.first
+        order = self.number(POSITION) + table.place - table.first
         states = self._joined(folded(table, calls, frames, order), calls)
         shown = {PLACE: states[PLACE]}
         for call in calls:
             assert call.frame is not None
-            whole = call.frame.unit == "RANGE"
+            whole = call.frame.unit is Unit.RANGE
             shown[call.output] = (
                 states[call.output].take(pa.array(table.peers_stop - 1)) if whole else states[call.output]
             )
@@ -147,6 +120,49 @@ class Resumed:
             before=pa.table({PLACE: pa.array(self.table.place[some]), **before}),
             states=states,
         )
+
+
+def _row_number(run: Resumed, call: OverCall) -> Column:
+    return pa.array(run.number(call.output) + run.table.place - run.table.first + 1)
+
+
+def _rank(run: Resumed, call: OverCall) -> Column:
+    table = run.table
+    inherits = run.tied[table.part] & (table.peer == table.peer[table.first])
+    ranks = run.number(POSITION) + table.peers_first - table.first + 1
+    return pa.array(np.where(inherits, run.number(call.output), ranks))
+
+
+def _dense_rank(run: Resumed, call: OverCall) -> Column:
+    table = run.table
+    return pa.array(run.number(call.output) + table.peer - table.peer[table.first] + 1 - run.tied[table.part])
+
+
+def _first_value(run: Resumed, call: OverCall) -> Column:
+    """That of the row before, if there is one."""
+    own, before = over_values(run.table, [call])[call.output], run.value_before(call)
+    if before is None:
+        return own
+    if call.ignore_nulls:
+        return pc.coalesce(before, own)
+    size = len(run.table.part)
+    both = pa.chunked_array([*chunks_of(before), *chunks_of(own)])
+    return both.take(pa.array(np.arange(size) + np.where(run.has_last[run.table.part], 0, size)))
+
+
+def _last_value(run: Resumed, call: OverCall) -> Column:
+    """That of the row before only where all values since are NULL, and these are ignored."""
+    own, before = over_values(run.table, [call])[call.output], run.value_before(call)
+    return pc.coalesce(own, before) if before is not None and call.ignore_nulls else own
+
+
+RESUMED: dict[str, Callable[[Resumed, OverCall], Column]] = {
+    "row_number": _row_number,
+    "rank": _rank,
+    "dense_rank": _dense_rank,
+    "first_value": _first_value,
+    "last_value": _last_value,
+}
 
 
 def chunks_of(column: Column) -> list[pa.Array]:

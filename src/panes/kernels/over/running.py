@@ -20,26 +20,16 @@ import pyarrow as pa
 from panes.kernels.aggregates.accumulators import Accumulator
 from panes.kernels.duck import query, quoted
 from panes.kernels.kernel import Chunk, Clock
-from panes.kernels.over.evaluate import (
-    PLACE,
-    OrderKey,
-    OverCall,
-    Places,
-    Sorted,
-    columns_of,
-    evaluated,
-    first_of,
-    folded,
-    gathered,
-    inverse,
-    numbered,
-)
+from panes.kernels.over.calls import OrderKey, OverCall, columns_of
+from panes.kernels.over.frame_folds import PLACE, evaluated, folded
+from panes.kernels.over.sorted_rows import Places, Sorted, first_of, gathered, inverse, numbered
 from panes.kernels.partitions import codes
 from panes.kernels.state.carry import SEEN, Carry
 from panes.kernels.state.expiry import Expiry
 
 NUMBER, RANK, DENSE, BORN = "row_number_so_far", "rank_so_far", "dense_rank_so_far", "partition_born"
 CARRIED = "carried_row"
+RANKS = {"row_number": NUMBER, "rank": RANK, "dense_rank": DENSE}  # the column of each
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from panes.frames import Edge
+from panes.functions.over import Reach
 from panes.kernels.kernel import Chunk, Clock
-from panes.kernels.over.evaluate import (
-    Edge,
-    Mask,
-    OrderKey,
-    OverCall,
-    Places,
-    Sorted,
-    columns_of,
-    gathered,
-    inverse,
-    over_values,
-    qualified,
-)
+from panes.kernels.over.calls import OrderKey, OverCall, columns_of, rows_of
+from panes.kernels.over.functions import over_values, qualified
+from panes.kernels.over.sorted_rows import Mask, Places, Sorted, gathered, inverse
 from panes.kernels.partitions import codes
 from panes.kernels.state.carry import SEEN, Carry
 from panes.kernels.state.expiry import Expiry
@@ -49,7 +41,7 @@ class Tail:
 
     @property
     def expiry(self) -> Expiry:
-        waits = self._ahead() > 0 or any(call.function == "lead" for call in self.calls)
+        waits = self._ahead() > 0 or any(call.reach is Reach.AHEAD for call in self.calls)
         return Expiry(self.carry, self.ttl, 0 if waits or self.ttl is None else self.ttl // 4)
 
     def take(
@@ -115,7 +107,7 @@ class Tail:
         """Rows that have all the rows behind them that their calls ask for."""
         complete: Mask = table.place + self._ahead() < table.stop
         for call in self.calls:
-            if call.function == "lead" and call.ignore_nulls:
+            if call.reach is Reach.AHEAD and call.ignore_nulls:
                 _, before = qualified(table, call)
                 complete &= before[table.place + 1] + call.offset <= before[table.stop]
         return complete
@@ -125,28 +117,27 @@ class Tail:
         until = table.first + np.bincount(table.part, complete).astype(np.int64)[table.part]
         keep: Mask = table.place >= until - self._back()
         for call in self.calls:
-            if call.function == "lag" and call.ignore_nulls:
+            if call.reach is Reach.BACK and call.ignore_nulls:
                 seen, before = qualified(table, call)
                 keep[seen] |= (before[table.place] >= before[until] - call.offset)[seen]
         return keep
 
     def _ahead(self) -> int:
         """How many rows a row waits for."""
-        ends = [call.frame.end for call in self.calls if call.frame is not None]
-        rows = [end.offset for end in ends if end.edge is Edge.FOLLOWING]
-        return max(
-            [0, *rows, *(call.offset for call in self.calls if call.function == "lead" and not call.ignore_nulls)]
-        )
+        ends = [bound for call in self.calls for bound in call.bounds[1:]]
+        rows = [rows_of(end) for end in ends if end.edge is Edge.FOLLOWING]
+        return max([0, *rows, *self._offsets(Reach.AHEAD)])
 
     def _back(self) -> int:
         """How many rows before it a row reaches; of a frame that begins with the partition, only its end is read."""
-        reach = [0, *(call.offset for call in self.calls if call.function == "lag" and not call.ignore_nulls)]
-        for call in self.calls:
-            if call.frame is not None:
-                start, end = call.frame.start, call.frame.end
-                bound = end if start.edge is Edge.UNBOUNDED_PRECEDING else start
-                reach.append(bound.offset if bound.edge is Edge.PRECEDING else 0)
-        return max(reach)
+        frames = [call.frame for call in self.calls if call.frame is not None]
+        bounds = [frame.end if frame.start.edge is Edge.UNBOUNDED_PRECEDING else frame.start for frame in frames]
+        rows = [rows_of(bound) for bound in bounds if bound.edge is Edge.PRECEDING]
+        return max([0, *rows, *self._offsets(Reach.BACK)])
+
+    def _offsets(self, reach: Reach) -> list[int]:
+        """How far away the rows are that calls look up; with IGNORE NULLS that is not known."""
+        return [call.offset for call in self.calls if call.reach is reach and not call.ignore_nulls]
 
 
 def _kept_order(tail: pa.Table) -> pa.Table:

@@ -20,8 +20,8 @@ from panes.logical.plan import (
     Window,
 )
 from panes.logical.traits import traits
-from panes.sql import windows
 from panes.sql.expr import Expr
+from panes.sql.window_kinds import mapped
 
 Names = frozenset[str]
 
@@ -104,14 +104,6 @@ def _exprs(plan: StatefulFunction | OverWindow) -> Iterable[Expr]:
 
 
 def _window_exprs(plan: Window) -> Iterable[Expr]:
-    own: tuple[Expr, ...]
-    match plan.kind:
-        case windows.Window.State(open=opened, emit=emit, partition_by=partition_by):
-            own = (opened, emit, *partition_by)
-        case windows.Window.Sliding(partition_by=partition_by, when=when):
-            own = (*partition_by, *([when] if when is not None else []))
-        case windows.Window.Count(partition_by=partition_by):
-            own = partition_by
-        case _:
-            own = ()
+    own: list[Expr] = []
+    mapped(plan.kind, own.append)
     return (*own, *(key.expr for key in plan.keys))

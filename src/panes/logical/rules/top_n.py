@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from panes.functions.over import RANKS
+from panes.functions.over import Reach, reach_of
 from panes.logical.plan import Filter, OverWindow, Plan, TopN, bottom_up
 from panes.sql.constants import MOST_ROWS, fold
 from panes.sql.expr import Expr
@@ -23,7 +23,7 @@ def recognise_top_n(plan: Plan) -> Plan:
 def _recognise(plan: Plan) -> Plan:
     match plan:
         case Filter(input=OverWindow(calls=calls, top_n=None) as over, predicates=predicates):
-            if any(one.call.name not in RANKS for one in calls):
+            if any(reach_of(one.call.name) is not Reach.RANK for one in calls):
                 return plan
             ranks = {one.name.lower() for one in calls}
             limits = [limit for limit in map(upper_limit, predicates) if limit is not None and limit.rank in ranks]

@@ -16,9 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from panes.frames import Edge, Unit
 from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.duck import connection
-from panes.kernels.over.evaluate import Bound, Edge, Frame, OrderKey, OverCall, Sorted, arranged, over_values
+from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall, Values, rows_of, values_of
+from panes.kernels.over.functions import over_values
+from panes.kernels.over.sorted_rows import Sorted, arranged
 
 Row = dict[str, Any]
 K, X, Y, TIE, LOW, HIGH, DEFAULT, KEEP = "k", "x", "y", "tie", "low", "high", "default", "keep"
@@ -43,12 +46,15 @@ def in_frame(rows: list[Row], i: int, frame: Frame, keys: Sequence[OrderKey]) ->
             return 1
         if bound.edge is Edge.UNBOUNDED_FOLLOWING:
             return -1
-        if frame.unit == "ROWS":
-            return j - (i - bound.offset if bound.edge is Edge.PRECEDING else i + bound.offset)
+        if frame.unit is Unit.ROWS:
+            return j - (i - rows_of(bound) if bound.edge is Edge.PRECEDING else i + rows_of(bound))
         if bound.edge is Edge.CURRENT_ROW:
             mine, other = order_of(rows[i], keys), order_of(rows[j], keys)
         else:
-            mine, other = sort_key(rows[i][bound.column], keys[0]), sort_key(rows[j][keys[0].column], keys[0])
+            mine, other = (
+                sort_key(rows[i][values_of(bound).column], keys[0]),
+                sort_key(rows[j][keys[0].column], keys[0]),
+            )
         return (other > mine) - (other < mine)
 
     return [row for j, row in enumerate(rows) if compared(j, frame.start) >= 0 and compared(j, frame.end) <= 0]
@@ -141,16 +147,19 @@ KEYS = st.lists(st.builds(OrderKey, st.sampled_from([X, Y]), st.booleans(), st.b
 
 
 @st.composite
-def frames(draw: st.DrawFn, unit: str | None = None) -> Frame:
+def frames(draw: st.DrawFn, unit: Unit | None = None) -> Frame:
     """Any frame that does not end before it starts by its kind."""
     start = draw(st.sampled_from(EDGES[:-1]))
     end = draw(st.sampled_from([edge for edge in EDGES[1:] if EDGES.index(edge) >= EDGES.index(start)]))
-    unit = unit or draw(st.sampled_from(["ROWS", "RANGE"]))
+    unit = unit or draw(st.sampled_from(Unit))
 
-    def far(edge: Edge) -> int:
-        return draw(st.integers(0, 3)) if edge in (Edge.PRECEDING, Edge.FOLLOWING) else 0
+    def bound(edge: Edge, column: str) -> Bound:
+        far = draw(st.integers(0, 3))
+        if not edge.has_offset:
+            return Bound(edge)
+        return Bound(edge, far if unit is Unit.ROWS else Values(column, far))
 
-    return Frame(unit, Bound(start, far(start), LOW), Bound(end, far(end), HIGH))
+    return Frame(unit, bound(start, LOW), bound(end, HIGH))
 
 
 @st.composite
@@ -175,8 +184,10 @@ def bounded(row: Row, key: OrderKey, frame: Frame | None) -> Row:
     sign = -1 if key.descending else 1
 
     def moved(bound: Bound) -> Any:
-        away = bound.offset if bound.edge is Edge.FOLLOWING else -bound.offset
-        return None if value is None else value + sign * away
+        values = values_of(bound)
+        if value is None or values is None:
+            return None
+        return value + sign * (values.span if bound.edge is Edge.FOLLOWING else -values.span)
 
     return {**row, LOW: moved(frame.start) if frame else None, HIGH: moved(frame.end) if frame else None}
 
@@ -217,14 +228,14 @@ def test_tie_break_decides_among_equals():
 def test_far_apart_values_and_many_rows_find_their_places():
     """Where partition and value do not fit into one number, ranks do."""
     rows = pa.table({"x": [-(2**61), 0, 2**61], "low": [-(2**61) - 5, -5, 0], "v": [1, 2, 4]})
-    frame = Frame("RANGE", Bound(Edge.PRECEDING, column="low"), Bound(Edge.CURRENT_ROW))
+    frame = Frame(Unit.RANGE, Bound(Edge.PRECEDING, Values("low")), Bound(Edge.CURRENT_ROW))
     call = OverCall("aggregate", ("v",), "s", frame, accumulator=accumulator("sum", ["bigint"]))
     assert [int(v) for v in over_values(arranged(rows, (), (OrderKey("x"),)), [call])["s"].to_pylist()] == [1, 2, 6]
 
 
 def test_of_equals_min_by_and_max_by_take_the_last():
     rows = pa.table({X: [1, 2, 3, 4], Y: [0, 0, 1, 1], TIE: [0, 1, 2, 3]})
-    frame = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+    frame = Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
     found = over_values(arranged(rows, (), (OrderKey(TIE),)), [aggregate("min_by", frame), aggregate("max_by", frame)])
     assert found["min_by"].to_pylist() == [1, 2, 2, 2]
     assert found["max_by"].to_pylist() == [1, 2, 3, 4]
@@ -292,10 +303,10 @@ def test_windows_without_order_by_see_rows_as_they_come(size, chunks):
     parts = [pa.array(values).slice(3 + start, end - start) for start, end in pairwise(ends)]  # slices of one buffer
     rows = pa.table({X: pa.chunked_array(parts, pa.int64())})
     values = values[3:]
-    so_far = Frame("ROWS", Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
-    near = Frame("ROWS", Bound(Edge.PRECEDING, 3), Bound(Edge.CURRENT_ROW))
-    behind = Frame("ROWS", Bound(Edge.PRECEDING, 2), Bound(Edge.PRECEDING, 2))
-    ahead = Frame("ROWS", Bound(Edge.FOLLOWING, 1), Bound(Edge.FOLLOWING, 1))
+    so_far = Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+    near = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 3), Bound(Edge.CURRENT_ROW))
+    behind = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 2), Bound(Edge.PRECEDING, 2))
+    ahead = Frame(Unit.ROWS, Bound(Edge.FOLLOWING, 1), Bound(Edge.FOLLOWING, 1))
     frames = {"so far": so_far, "near": near, "behind": behind, "ahead": ahead}
     calls = [replace(aggregate("sum", frame), output=name) for name, frame in frames.items()]
     table = Sorted(rows, np.zeros(size, np.int64), ())
@@ -309,7 +320,7 @@ def test_windows_without_order_by_see_rows_as_they_come(size, chunks):
 
 def test_values_that_hold_rows_see_them_as_they_come():
     size = 2 * VECTOR + 1
-    frame = Frame("ROWS", Bound(Edge.PRECEDING, 1), Bound(Edge.FOLLOWING, 1))
+    frame = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 1), Bound(Edge.FOLLOWING, 1))
     table = Sorted(pa.table({X: np.arange(size)[::-1]}), np.zeros(size, np.int64), ())
     found = over_values(table, [aggregate("collect_list", frame)])["collect_list"].to_pylist()
     assert found[VECTOR] == [VECTOR + 1, VECTOR, VECTOR - 1]
