@@ -17,11 +17,14 @@ import pyarrow.compute as pc
 from panes.kernels.aggregates.grouping import Fold, Grouping, with_window_bounds
 from panes.kernels.duck import query, quoted, same
 from panes.kernels.kernel import Clock, State, Step, new_chunk, seconds
+from panes.kernels.partitions import codes
+from panes.kernels.state.carry import Carry
+from panes.kernels.state.expiry import expired_before, expires_at, gaps
 from panes.kernels.state.release import WAITING, Release
 from panes.kernels.windows.slices import END, START
 
 INDEX, STOP, SEEN = "row_index", "window_stop", "rows_seen"
-LIFE, LAST = "partition_life", "last_time"  # a partition that was forgotten begins another life
+GENERATION, LAST = "partition_life", "last_time"  # a partition that has expired begins another generation
 SEEN_ROWS, KEPT_ROWS = "seen", "kept"
 
 
@@ -51,9 +54,9 @@ class CountWindows:
         return rows
 
     @property
-    def _lives(self) -> tuple[str, ...]:
-        """What has a count: a partition, or one life of it."""
-        return self.partition if self.ttl is None else (*self.partition, LIFE)
+    def _counted(self) -> tuple[str, ...]:
+        """What has a count: a partition, or one generation of it."""
+        return self.partition if self.ttl is None else (*self.partition, GENERATION)
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Number the released rows, and give out every window that is full."""
@@ -63,13 +66,13 @@ class CountWindows:
         kept = _table(state, KEPT_ROWS)
         out: list[pa.Table] = []
         if rows is not None:
-            rows = rows if self.ttl is None else self._in_lives(rows, seen)
+            rows = rows if self.ttl is None else self._with_generation(rows, state, self.ttl)
             numbered, seen = self._numbered(rows, seen)
             kept = self._folded(numbered) if kept is None else self._joined(kept, self._folded(numbered))
             stops = self._stops(numbered)
             out += self._windows(kept, stops)
             kept = self._without_done(kept, seen)
-        seen, expired = self._without_dead(seen, clock)
+        seen, expired = self._without_expired(seen, clock)
         kept = self._without_done(kept, seen) if expired is not None and kept is not None and seen is not None else kept
         if clock.flush and kept is not None and seen is not None:
             out += self._windows(kept, self._last_stops(seen))
@@ -90,58 +93,64 @@ class CountWindows:
         }
         moments = [chunk.low + 1 for chunk in still_waiting]
         if self.ttl is not None and seen is not None and seen.num_rows:
-            moments.append(int(pc.min(seen[LAST]).as_py()) + self.ttl + 1)
+            moments.append(expires_at(int(pc.min(seen[LAST]).as_py()), self.ttl))
         return Step(State((*still_waiting, *held), state.facts), result, counters, min(moments, default=None))
 
-    def _in_lives(self, rows: pa.Table, seen: pa.Table | None) -> pa.Table:
-        """Rows with the number of their partition's life, and their time."""
-        over = _partition_by(self.partition)
-        order = ", ".join(f"r.{quoted(name)}" for name in self.release.order)
-        last, life, join = "NULL", "0", ""
-        tables = {"parts": rows.append_column(LAST, rows[self.release.time].cast(pa.int64()))}
+    def _with_generation(self, rows: pa.Table, state: State, ttl: int) -> pa.Table:
+        """Rows with the number of their partition's generation, and their time; they come in the stream's order."""
+        rows = rows.append_column(LAST, rows[self.release.time].cast(pa.int64()))
+        partition = codes(rows, self.partition)
+        order = np.argsort(partition, kind="stable")
+        partition, times = partition[order], rows[LAST].to_numpy()[order]
+        first = np.flatnonzero(np.append(True, partition[1:] != partition[:-1]))
+        heads = rows.select(self.partition).take(order[first]) if self.partition else rows.slice(0, 1)
+        before, number = times[first], np.zeros(len(first), np.int64)
+        seen, at = Carry(self.partition, SEEN_ROWS).look_up(state.chunks, heads)
         if seen is not None:
-            last, life = f"s.{LAST}", f"coalesce(s.{LIFE}, 0)"
-            join = f" LEFT JOIN seen s ON {same(self.partition, 'r', 's')}"
-            tables["seen"] = seen
-        before = f"coalesce(lag(r.{LAST}) OVER ({over}ORDER BY {order}), {last})"
-        return query(
-            f"SELECT r.* EXCLUDE (life, reborn), (life + sum(reborn::INT) OVER ({over}ORDER BY {order}))::BIGINT "
-            f"AS {LIFE} FROM (SELECT r.*, {life} AS life, coalesce(r.{LAST} - {before} > {self.ttl}, false) AS reborn "
-            f"FROM parts r{join}) r",
-            **tables,
-        )
+            before, number = (
+                np.where(at >= 0, seen[name].to_numpy()[at], otherwise)
+                for name, otherwise in ((LAST, before), (GENERATION, number))
+            )
+        begins = gaps(times, first, before, ttl)
+        begun = np.cumsum(begins)
+        since = number - (begun - begins)[first]
+        generation = np.empty_like(order)
+        generation[order] = begun + np.repeat(since, np.diff(np.append(first, len(order))))
+        return rows.append_column(GENERATION, pa.array(generation))
 
-    def _without_dead(self, seen: pa.Table | None, clock: Clock) -> tuple[pa.Table | None, int | None]:
-        """The counts of partitions that are not forgotten; and, if any is, how many of its rows were in no window."""
+    def _without_expired(self, seen: pa.Table | None, clock: Clock) -> tuple[pa.Table | None, int | None]:
+        """The counts of partitions that have not expired; and, if any has, how many of its rows were in no window."""
         if self.ttl is None or seen is None or not seen.num_rows:
             return seen, None
         by = f"PARTITION BY {', '.join(quoted(name) for name in self.partition)}" if self.partition else ""
-        passed = "false" if clock.watermark is None else f"{LAST} + {self.ttl} < {clock.watermark}"
-        marked = query(f"SELECT *, {LIFE} < max({LIFE}) OVER ({by}) OR {passed} AS dead FROM parts", parts=seen)
-        if not pc.any(marked["dead"]).as_py():
+        oldest = expired_before(self.ttl, clock)
+        passed = "false" if oldest is None else f"{LAST} < {oldest}"
+        older = f"{GENERATION} < max({GENERATION}) OVER ({by})"
+        marked = query(f"SELECT *, {older} OR {passed} AS expired FROM parts", parts=seen)
+        if not pc.any(marked["expired"]).as_py():
             return seen, None
         step = self.every or self.count
         emitted = f"{SEEN} // {step} * {step}"
         since = f"{SEEN} - CASE WHEN {emitted} >= {self.count} THEN {emitted} ELSE 0 END"
-        expired = query(f"SELECT sum({since})::BIGINT AS n FROM parts WHERE dead", parts=marked)["n"][0].as_py()
-        return marked.filter(pc.invert(marked["dead"])).drop_columns(["dead"]), int(expired or 0)
+        expired = query(f"SELECT sum({since})::BIGINT AS n FROM parts WHERE expired", parts=marked)["n"][0].as_py()
+        return marked.filter(pc.invert(marked["expired"])).drop_columns(["expired"]), int(expired or 0)
 
     def _numbered(self, rows: pa.Table, seen: pa.Table | None) -> tuple[pa.Table, pa.Table]:
         """Rows with their number in the partition, from 0; and how many each partition has had."""
-        over = _partition_by(self._lives)
+        over = _partition_by(self._counted)
         order = ", ".join(f"r.{quoted(name)}" for name in self.release.order)
         before = "0"
         join = ""
         tables = {"parts": rows}
         if seen is not None:
             before = f"coalesce(s.{SEEN}, 0)"
-            join = f" LEFT JOIN seen s ON {same(self._lives, 'r', 's')}"
+            join = f" LEFT JOIN seen s ON {same(self._counted, 'r', 's')}"
             tables["seen"] = seen
         numbered = query(
             f"SELECT r.*, row_number() OVER ({over}ORDER BY {order}) - 1 + {before} AS {INDEX} FROM parts r{join}",
             **tables,
         )
-        names = [quoted(name) for name in self._lives]
+        names = [quoted(name) for name in self._counted]
         group = f" GROUP BY {', '.join(names)}" if names else ""
         last = [f"max({LAST}) AS {LAST}"] if self.ttl is not None else []
         counted = query(
@@ -154,7 +163,7 @@ class CountWindows:
         return numbered, counted
 
     def _grouping(self, by: Sequence[str], order: tuple[str, ...] = ()) -> Grouping:
-        return Grouping((*self._lives, *by, *self.keys), self.folds, order)
+        return Grouping((*self._counted, *by, *self.keys), self.folds, order)
 
     def _folded(self, numbered: pa.Table) -> pa.Table:
         """Accumulators per window, or the rows themselves where windows overlap."""
@@ -171,7 +180,7 @@ class CountWindows:
     def _stops(self, numbered: pa.Table) -> pa.Table:
         """The numbers at which a window of each partition ends among these rows."""
         step = self.every or self.count
-        names = ", ".join([*(quoted(name) for name in self._lives), f"{INDEX} + 1 AS {STOP}"])
+        names = ", ".join([*(quoted(name) for name in self._counted), f"{INDEX} + 1 AS {STOP}"])
         where = f"({INDEX} + 1) % {step} = 0 AND {INDEX} + 1 >= {self.count}"
         return query(f"SELECT {names} FROM parts WHERE {where}", parts=numbered)
 
@@ -179,7 +188,7 @@ class CountWindows:
         """At the end of the input: the partitions that have had rows since their last window."""
         step = self.every or self.count
         stop = SEEN if self.every is not None else f"({SEEN} // {step} + 1) * {step}"
-        names = ", ".join([*(quoted(name) for name in self._lives), f"{stop} AS {STOP}"])
+        names = ", ".join([*(quoted(name) for name in self._counted), f"{stop} AS {STOP}"])
         where = f"{SEEN} % {step} <> 0 OR {SEEN} < {self.count}"
         return query(f"SELECT {names} FROM parts WHERE {where}", parts=seen)
 
@@ -195,28 +204,28 @@ class CountWindows:
             return []
         if self.every is None:
             groups = query(
-                f"SELECT k.* FROM kept k JOIN stops s ON {same(self._lives, 'k', 's')} AND k.{STOP} = s.{STOP}",
+                f"SELECT k.* FROM kept k JOIN stops s ON {same(self._counted, 'k', 's')} AND k.{STOP} = s.{STOP}",
                 kept=kept,
                 stops=stops,
             )
         else:
             inside = f"k.{INDEX} >= s.{STOP} - {self.count} AND k.{INDEX} < s.{STOP}"
             rows = query(
-                f"SELECT k.*, s.{STOP} FROM kept k JOIN stops s ON {same(self._lives, 'k', 's')} AND {inside}",
+                f"SELECT k.*, s.{STOP} FROM kept k JOIN stops s ON {same(self._counted, 'k', 's')} AND {inside}",
                 kept=kept,
                 stops=stops,
             )
             groups = self._grouping((STOP,), self.release.order).fold(rows)
         values = self._grouping((STOP,)).evaluate(groups)
-        values = with_window_bounds(values, (*self._lives, STOP), START, END) if self.keys else values
-        hidden = [STOP, *([LIFE] if self.ttl is not None else [])]
+        values = with_window_bounds(values, (*self._counted, STOP), START, END) if self.keys else values
+        hidden = [STOP, *([GENERATION] if self.ttl is not None else [])]
         return [values.drop_columns(hidden)] if values.num_rows else []
 
     def _without_done(self, kept: pa.Table, seen: pa.Table) -> pa.Table:
         """What a later window still needs."""
         needed = f"k.{STOP} > s.{SEEN}" if self.every is None else f"k.{INDEX} >= s.{SEEN} - {self.count}"
         return query(
-            f"SELECT k.* FROM kept k JOIN seen s ON {same(self._lives, 'k', 's')} AND {needed}", kept=kept, seen=seen
+            f"SELECT k.* FROM kept k JOIN seen s ON {same(self._counted, 'k', 's')} AND {needed}", kept=kept, seen=seen
         )
 
 

@@ -25,6 +25,7 @@ from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk, seconds
 from panes.kernels.partitions import codes
 from panes.kernels.state.carry import SEEN, Carry
 from panes.kernels.state.compaction import compacted
+from panes.kernels.state.expiry import Flags, expired_before, expires_at, gaps, split_expired
 from panes.kernels.state.release import WAITING, Release
 from panes.kernels.windows.slices import END, START
 
@@ -32,7 +33,6 @@ WINDOW, BEGUN, PLACE = "window_number", "window_begun", "window_place"
 ACTIVE, PARTS = "active", "parts"
 NO_WINDOW = -1
 
-Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 
@@ -225,7 +225,7 @@ class StateWindows:
             **({"oldest_open_window": facts.oldest} if facts.oldest is not None else {}),
         }
         wakes = [chunk.low + 1 for chunk in still_waiting]
-        wakes += [facts.seen + self.ttl + 1] if self.ttl is not None and facts.seen is not None else []
+        wakes += [expires_at(facts.seen, self.ttl)] if self.ttl is not None and facts.seen is not None else []
         return Step(State((*still_waiting, *held), asdict(facts)), out, counters, min(wakes, default=None))
 
     @property
@@ -237,25 +237,24 @@ class StateWindows:
         return Grouping((WINDOW, *self.keys), self.folds, self.release.order)
 
     def _expires(self, facts: Facts, clock: Clock) -> bool:
-        """Whether the watermark has passed an open window: any later row would find its partition forgotten."""
-        if self.ttl is None or facts.seen is None or clock.watermark is None:
-            return False
-        return facts.seen + self.ttl < clock.watermark
+        """Whether the watermark has passed an open window: any later row would find that its partition has expired."""
+        oldest = expired_before(self.ttl, clock)
+        return oldest is not None and facts.seen is not None and facts.seen < oldest
 
     def _advance(
         self, held: Sequence[Chunk], facts: Facts, rows: pa.Table | None, clock: Clock
     ) -> tuple[tuple[Chunk, ...], Facts, pa.Table | None, int]:
-        """Chunks and facts after these rows, the windows that closed, and how many rows were forgotten with theirs."""
+        """Chunks and facts after these rows, the windows that closed, and how many rows expired with theirs."""
         carried = self._carry.own(held)
         passage = Passage() if rows is None else self._passage(carried, rows, facts.number)
         carried = self._carry.put(carried, passage.changed, passage.gone)
-        active, forgotten = self._parted(self._carry.all(carried), clock)
-        carried = self._carry.put(carried, None, forgotten)
+        lapsed, active = self._split(self._carry.all(carried), clock)
+        carried = self._carry.put(carried, None, lapsed)
         closed = passage.closed
         if clock.flush and active is not None:
             closed = (*closed, self._closed_last(active, rows))
             carried, active = (), None
-        alive, expired = _windows(active), np.union1d(passage.expired, _windows(forgotten))
+        alive, expired = _windows(active), np.union1d(passage.expired, _windows(lapsed))
 
         tiers = Tiers(self._grouping, tuple(chunk for chunk in held if chunk.kind == PARTS), facts.sizes)
         ended, tiers = tiers.take(np.concatenate([*map(_windows, closed), expired]), alive)
@@ -278,10 +277,10 @@ class StateWindows:
         """Rows in the stream's order go through the machines; the next window to be opened has this number."""
         on = arranged(rows, self.partition, self.release.time)
         known = self._known(carried, on.heads)
-        forgotten = self._forgotten(on, known)
-        entering = on.first & ~forgotten & (known.window != NO_WINDOW)[on.partition]
+        again = self._begin_again(on, known)
+        entering = on.first & ~again & (known.window != NO_WINDOW)[on.partition]
         open_, emit = (_flags(rows[name])[on.order] for name in (self.open, self.emit))
-        machine = scan(open_, emit, on.first | forgotten, entering)
+        machine = scan(open_, emit, on.first | again, entering)
 
         origin = _latest(machine.opens | entering)
         window = np.where(machine.opens, number - 1 + np.cumsum(machine.opens), known.window[on.partition])[origin]
@@ -319,12 +318,11 @@ class StateWindows:
             window[at], begun[at], seen[at] = (found[name].to_numpy() for name in (WINDOW, BEGUN, SEEN))
         return Known(window, begun, seen)
 
-    def _forgotten(self, on: Arrangement, known: Known) -> Flags:
-        """The rows that come more than the ttl after the row before them, if that one is known."""
+    def _begin_again(self, on: Arrangement, known: Known) -> Flags:
+        """The rows whose partition has expired since the row before them."""
         if self.ttl is None:
             return np.zeros(len(on.times), bool)
-        before = np.where(on.first, known.seen[on.partition], np.roll(on.times, 1))
-        return on.times - before > self.ttl
+        return gaps(on.times, on.first, known.seen, self.ttl)
 
     def _with_partition(self, partitions: pa.Table, columns: Mapping[str, Numbers]) -> pa.Table:
         return pa.table({**{name: partitions[name] for name in self.partition}, **columns})
@@ -338,12 +336,9 @@ class StateWindows:
         rows = rows.select(list(dict.fromkeys(names))).append_column(WINDOW, pa.array(number))
         return self._grouping.fold(rows.filter(pa.array(number != NO_WINDOW)))
 
-    def _parted(self, active: pa.Table | None, clock: Clock) -> tuple[pa.Table | None, pa.Table | None]:
-        """The active partitions that stay, and those that the watermark has made forgotten."""
-        if active is None or self.ttl is None or clock.watermark is None:
-            return active, None
-        passed = pc.less(active[SEEN], clock.watermark - self.ttl)
-        return active.filter(pc.invert(passed)), active.filter(passed)
+    def _split(self, active: pa.Table | None, clock: Clock) -> tuple[pa.Table | None, pa.Table | None]:
+        """The active partitions that have expired by the watermark, and those that stay."""
+        return (None, None) if active is None else split_expired(active, self.ttl, clock)
 
     def _closed_last(self, active: pa.Table, rows: pa.Table | None) -> pa.Table:
         """At the end of the input all windows close, after those that `rows` have closed."""
