@@ -18,8 +18,8 @@ from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.aggregates.grouping import Fold
 from panes.kernels.kernel import Clock, State
 from panes.kernels.state.release import Release
-from panes.kernels.windows import sliding
-from panes.kernels.windows.sliding import SUMMARY, Index, SlidingWindows
+from panes.kernels.windows import block_store, frames
+from panes.kernels.windows.sliding import FIRST, ROWS, SUMMARY, SlidingWindows
 
 from .. import harness
 from ..harness import (
@@ -184,7 +184,7 @@ class Played:
 def play(case: Case, ticks: list[Tick], restarts: Iterable[int] = (), block: int = 1 << 16, pairs: int = 5) -> Played:
     state, late, expired, again = State(), 0, 0, set(restarts)
     steps: list[dict[Any, list[Any]]] = []
-    with patch.object(sliding, "BLOCK", block), patch.object(sliding, "PAIRS", pairs):
+    with patch.object(block_store, "BLOCK", block), patch.object(frames, "PAIRS", pairs):
         for number, tick in enumerate(ticks):
             clock = Clock(tick.watermark, tick.flush)
             step = step_twice(case.kernel, state, packed(case.kernel, tick.rows or []), clock)
@@ -322,7 +322,7 @@ def test_a_long_window_is_summed_up_in_advance(lookback, lookahead):
     assert done.steps == definition(case, ticks)[0][:-1]
     summaries = [chunk for chunk in done.state.chunks if chunk.kind == SUMMARY]
     assert max(chunk.high - chunk.low for chunk in summaries) >= 3
-    assert min(chunk.low for chunk in summaries) >= done.state.facts[sliding.FIRST] > 0
+    assert min(chunk.low for chunk in summaries) >= done.state.facts[FIRST] > 0
 
 
 def test_a_column_can_have_several_roles():
@@ -343,27 +343,6 @@ def test_windows_without_aggregates_are_rows():
     out = step_twice(kernel, State(), rows, Clock(None, flush=True)).rows
     assert out.column_names == [KEY, "window_start", "window_end", "window_trigger"]
     assert out["window_trigger"].to_pylist() == [0, 1 * MS, 2 * MS]
-
-
-def test_runs_are_few():
-    numbers = list(range(5, 200))
-    found = list(sliding.runs(numbers))
-    assert [number for low, high in found for number in range(low, high + 1)] == numbers
-    assert len(found) <= 2 * 8
-    assert list(sliding.runs([1, 2, 3, 6, 7, 9])) == [(1, 1), (2, 3), (6, 7), (9, 9)]
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), min_size=1), st.sampled_from([1 << 62, 1]))
-def test_an_index_finds_rows_by_partition_and_time(rows, largest):
-    """Also where partition and time do not fit into one number."""
-    numbers, times = np.array(rows, np.int64).T
-    with patch.object(sliding, "LARGEST", largest):
-        index = Index.of(numbers, times)
-    assert [rows[place] for place in index.order] == sorted(rows)
-    for number, _ in rows:
-        for moment in range(-12, 12):
-            found = int(index.find(np.array([number]), np.array([moment]))[0])
-            assert found == sum(one < (number, moment) for one in rows)
 
 
 def test_a_window_holds_the_peers_of_its_trigger():
@@ -402,7 +381,7 @@ def test_old_rows_leave():
     for stop in range(1, 31, 6):
         done = play(case, ticks[:stop], block=2)
         assert done.steps == definition(case, ticks)[0][:stop]
-        assert sum(chunk.rows for chunk in done.state.chunks if chunk.kind == sliding.ROWS) <= 8
+        assert sum(chunk.rows for chunk in done.state.chunks if chunk.kind == ROWS) <= 8
 
 
 def test_a_forgotten_partition_starts_anew():

@@ -2,25 +2,17 @@
 
     lookback 10    t   1   5   12   14        windows   1:(1)   5:(1 5)   12:(5 12)   14:(5 12 14)
 
-Rows are sorted by partition and time, so that a window is a range of positions: [lo, hi). Small accumulators are
+Rows are sorted by partition and time, so that a window is a range of positions: see `frames`. Small accumulators are
 folded over these ranges by a window function, others over the pairs of window and row.
 
-Rows are kept in blocks, in the order in which they came. A micro-batch whose triggers lie between t0 and t1 needs the
-rows at the edges of their windows one by one; the blocks between are in all of its windows:
-
-    [ block ][ block ][ block ][ block ][ block ]  new rows
-        t0-lookback … t1-lookback                  t0 … t1
-    |   rows one by one   |  one row a partition  |  rows   |
-
-For what is between, runs of 2^k blocks have a summary, which is made when it is first needed: a binary tree over the
-blocks, so that a long lookback takes few of them.
+Rows are kept in blocks, in the order in which they came; blocks that are in all windows of a micro-batch are read as
+summaries: see `block_store`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -29,22 +21,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.aggregates.grouping import COUNT, Fold, Grouping
-from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk, seconds
+from panes.kernels.kernel import Chunk, Clock, State, Step, seconds
 from panes.kernels.partitions import Codes, codes
-from panes.kernels.state.compaction import compacted
 from panes.kernels.state.release import WAITING, Release
+from panes.kernels.windows.block_store import SUMMARY, Reach, Store, appended, is_full
+from panes.kernels.windows.frames import Frames, Index, ascending, places_by, starts_after_gaps
 from panes.kernels.windows.slices import END, START, Times
 
 TRIGGER = "window_trigger"
-ROWS, SUMMARY, PENDING = "rows", "summary", "pending"  # kinds of chunks
+ROWS, PENDING = "rows", "pending"  # kinds of chunks, besides SUMMARY
 DUE, WINDOW = "window_due", "window_number"
 POSITION, CHOSEN, BACK, AHEAD = "row_position", "is_chosen", "rows_back", "rows_ahead"
 FIRST = "first_block"  # a fact: the number of the oldest block
-BLOCK = 1 << 16  # rows; blocks in a state are told from the small ones at its end by it
-PAIRS = 1 << 22  # pairs of window and row that are folded at once
-LARGEST = 1 << 62
-
-Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -172,18 +160,18 @@ class SlidingWindows:
         return not self.release.waits and self.lookahead is None
 
     @property
-    def _forgets(self) -> bool:
+    def _expires(self) -> bool:
         """Whether the ttl can show: in the order of time, neighbours in a window are no further apart than its ends."""
         return self.ttl is not None and (self._arrival or self.ttl < self.lookback + self._ahead)
 
     def _split(self, store: Store, reach: Reach, rows: pa.Table | None) -> tuple[list[Chunk], list[int]]:
         """The blocks whose rows are needed, and the numbers of those that are as a whole in every window."""
-        if self._arrival and self._forgets:
+        if self._arrival and self._expires:
             return list(store.blocks), []
         near = {number: chunk for number, chunk in enumerate(store.blocks, store.first) if reach.meets(chunk)}
-        if not self._slides or self._forgets or (self._arrival and not _ascending(self._times(rows))):
+        if not self._slides or self._expires or (self._arrival and not ascending(self._times(rows))):
             return list(near.values()), []
-        between = [number for number, chunk in near.items() if chunk.rows >= BLOCK and self._in_all(chunk, reach)]
+        between = [number for number, chunk in near.items() if is_full(chunk) and self._in_all(chunk, reach)]
         skipped = sum(near[number].rows for number in between)
         needed = sum(chunk.rows for chunk in near.values()) - skipped + (rows.num_rows if rows is not None else 0)
         if skipped <= needed:
@@ -196,7 +184,7 @@ class SlidingWindows:
 
     def _in_reach(self, chunk: Chunk, reach: Reach) -> pa.Table:
         table = chunk.load()
-        if (self._arrival and self._forgets) or (reach.low <= chunk.low and chunk.high <= reach.high):
+        if (self._arrival and self._expires) or (reach.low <= chunk.low and chunk.high <= reach.high):
             return table
         times = _times(table, self.release.time)
         return table.filter(pc.and_(pc.greater_equal(times, reach.low), pc.less_equal(times, reach.high)))
@@ -208,33 +196,33 @@ class SlidingWindows:
         """Where the window of each trigger is among the sorted rows of the table; new rows are its last ones."""
         times, moments = self._times(table), self._times(triggers)
         of_rows, of_triggers = _codes([table, triggers], self.partition)
-        index, number = Index.of(of_rows, times), _places(of_triggers, moments)
+        index, number = Index.of(of_rows, times), places_by(of_triggers, moments)
         of_triggers, moments = of_triggers[number], moments[number]
         lo = index.find(of_triggers, moments - self.lookback)
         hi = index.find(of_triggers, moments + self._ahead + 1)
         frames = Frames(index, number, lo, hi, index.find(of_triggers, moments))
         if rows is not None and self._arrival:
             frames = self._so_far(frames, times, rows)
-        return self._remembered(frames) if self._forgets and frames.ordered else frames
+        return self._since_gaps(frames) if self._expires and frames.ordered else frames
 
     def _so_far(self, frames: Frames, times: Times, rows: pa.Table) -> Frames:
         """Windows end with their trigger; where times are not in order, what came later is left out row by row."""
         new = np.arange(rows.num_rows) if self.trigger is None else np.flatnonzero(_true(rows, self.trigger))
         came = (len(times) - rows.num_rows + new)[frames.number]
-        if _ascending(times if self._forgets else self._times(rows)):
+        if ascending(times if self._expires else self._times(rows)):
             host = frames.index.inverse()[came]
             return replace(frames, host=host, hi=host + 1)
         since = np.zeros(len(times), np.int64)
         if self.ttl is not None:
             numbers = frames.index.numbers[frames.index.inverse()]
-            places = _places(numbers, np.zeros_like(times))
-            since[places] = places[_starts(numbers[places], times[places], self.ttl)]
+            places = places_by(numbers, np.zeros_like(times))
+            since[places] = places[starts_after_gaps(numbers[places], times[places], self.ttl)]
         return replace(frames, since=since[came], until=came).where(np.argsort(frames.number))
 
-    def _remembered(self, frames: Frames) -> Frames:
+    def _since_gaps(self, frames: Frames) -> Frames:
         """Windows start after the last gap of more than the ttl; those with one after their trigger are dropped."""
         assert self.ttl is not None
-        starts = _starts(frames.index.numbers, frames.index.times, self.ttl)
+        starts = starts_after_gaps(frames.index.numbers, frames.index.times, self.ttl)
         frames = replace(frames, lo=np.maximum(frames.lo, starts[frames.host]))
         return frames.where(starts[frames.hi - 1] <= frames.host)
 
@@ -305,7 +293,7 @@ class SlidingWindows:
         if oldest is not None:
             store = store.since(oldest)
         if rows is not None:
-            ends_gaps = self._arrival and self._forgets  # also a row that no trigger reaches
+            ends_gaps = self._arrival and self._expires  # also a row that no trigger reaches
             young = rows if ends_gaps or oldest is None else _from(rows, self.release.time, oldest)
             blocks = appended(store.blocks, young.select(self._columns), self.release.time, ROWS)
             store = replace(store, blocks=blocks)
@@ -318,201 +306,6 @@ class SlidingWindows:
             "buffered_rows": sum(chunk.rows for chunk in (*waiting, *store.blocks)),
         }
         return gauges if oldest is None else gauges | {"oldest_open_window": oldest - self._ahead - self.lookback}
-
-
-@dataclass(frozen=True)
-class Reach:
-    """Triggers from `first` to `last`: their windows reach from `low` to `high`, and all of them hold what lies from
-    `inner_low` to `inner_high`."""
-
-    first: int
-    last: int
-    low: int
-    high: int
-    inner_low: int
-    inner_high: int
-
-    @staticmethod
-    def of(triggers: Times, lookback: int, lookahead: int) -> Reach:
-        first, last = int(triggers.min()), int(triggers.max())
-        return Reach(first, last, first - lookback, last + lookahead, last - lookback, first + lookahead)
-
-    def meets(self, chunk: Chunk) -> bool:
-        return chunk.low <= self.high and chunk.high >= self.low
-
-    def covers(self, chunk: Chunk) -> bool:
-        return chunk.low >= self.inner_low and chunk.high <= self.inner_high
-
-    def triggers(self, chunk: Chunk) -> bool:
-        return chunk.low <= self.last and chunk.high >= self.first
-
-
-@dataclass(frozen=True)
-class Store:
-    """Rows in blocks, in the order in which they came. Blocks of at least BLOCK rows stay as they are, and can have
-    summaries; the smaller ones at the end are joined as rows come, so that few remain.
-
-    `first` is the number of the first block; a summary covers the numbers from its `low` to its `high`.
-    """
-
-    blocks: tuple[Chunk, ...] = ()
-    summaries: tuple[Chunk, ...] = ()
-    first: int = 0
-
-    def since(self, oldest: int) -> Store:
-        """Without the first blocks, as far as they are older."""
-        passed = next((at for at, chunk in enumerate(self.blocks) if chunk.high >= oldest), len(self.blocks))
-        first = self.first + sum(chunk.rows >= BLOCK for chunk in self.blocks[:passed])
-        summaries = tuple(chunk for chunk in self.summaries if chunk.low >= first)
-        return Store(self.blocks[passed:], summaries, first)
-
-    def summary(self, numbers: Sequence[int], grouping: Grouping) -> tuple[pa.Table, Store]:
-        """Blocks as one row for each partition; summaries that had to be made are kept."""
-        known = {(chunk.low, chunk.high): chunk for chunk in self.summaries}
-        parts = [self._part(low, high, known, grouping) for low, high in runs(numbers)]
-        return grouping.merge(parts), replace(self, summaries=tuple(known.values()))
-
-    def _part(self, low: int, high: int, known: dict[tuple[int, int], Chunk], grouping: Grouping) -> pa.Table:
-        if (low, high) in known:
-            return known[low, high].load()
-        if low == high:
-            table = grouping.fold(self.blocks[low - self.first].load())
-        else:
-            middle = (low + high) // 2
-            halves = [self._part(low, middle, known, grouping), self._part(middle + 1, high, known, grouping)]
-            table = grouping.merge(halves)
-        known[low, high] = replace(new_chunk(table, None, SUMMARY), low=low, high=high)
-        return table
-
-
-def appended(blocks: Sequence[Chunk], rows: pa.Table, time: str, kind: str) -> tuple[Chunk, ...]:
-    """With new rows: small blocks at the end are joined with them, and what is big is cut, so that blocks are even."""
-    if not rows.num_rows:
-        return tuple(blocks)
-    small = sum(1 for _ in takewhile(lambda chunk: chunk.rows < BLOCK, reversed(blocks)))
-    big, rest = tuple(blocks[: len(blocks) - small]), blocks[len(blocks) - small :]
-    full = rows.num_rows + sum(chunk.rows for chunk in rest) >= BLOCK
-    kept, tables = ((), [rows, *(chunk.load() for chunk in reversed(rest))]) if full else compacted(rest, rows)
-    table = pa.concat_tables(tables[::-1], promote_options="permissive")
-    count = table.num_rows
-    ends = np.linspace(0, count, max(1, count // BLOCK) + 1).astype(int).tolist()
-    return (*big, *kept, *(new_chunk(table.slice(start, end - start), time, kind) for start, end in pairwise(ends)))
-
-
-def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Ascending numbers as ranges of 2^k numbers that start at a multiple of 2^k: few, and the same ones again.
-
-    >>> list(runs([3, 4, 5, 6, 7, 8, 9, 10]))
-    [(3, 3), (4, 7), (8, 9), (10, 10)]
-    """
-    at = 0
-    while at < len(numbers):
-        low, size = numbers[at], 1
-        while low % (2 * size) == 0 and numbers[at : at + 2 * size][-1] == low + 2 * size - 1:
-            size *= 2
-        yield low, low + size - 1
-        at += size
-
-
-@dataclass(frozen=True)
-class Index:
-    """Rows by partition and time, as one ascending array of numbers. `order` are their places in the table."""
-
-    order: Positions
-    numbers: Codes
-    times: Times
-    keys: Times
-    scale: Scale
-
-    @staticmethod
-    def of(numbers: Codes, times: Times) -> Index:
-        order = _places(numbers, times)
-        numbers, times = numbers[order], times[order]
-        scale = Scale.of(times, int(numbers.max(initial=0)) + 1)
-        return Index(order, numbers, times, numbers * scale.length + scale.ticks(times), scale)
-
-    def find(self, numbers: Codes, moments: Times) -> Positions:
-        """For each, the first position in its partition at or after the moment."""
-        keys = numbers * self.scale.length + self.scale.ticks(moments)
-        found: Positions = np.searchsorted(self.keys, keys).astype(np.int64)
-        return found
-
-    def inverse(self) -> Positions:
-        """The position of each place."""
-        positions = np.empty_like(self.order)
-        positions[self.order] = np.arange(len(self.order))
-        return positions
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Times as numbers from 0 to `length`, exclusive: microseconds, or where these are too many, the known times."""
-
-    base: int
-    length: int
-    known: Times | None = None
-
-    @staticmethod
-    def of(times: Times, partitions: int) -> Scale:
-        base, last = (int(times.min()), int(times.max())) if len(times) else (0, 0)
-        if last - base + 2 <= LARGEST // partitions:
-            return Scale(base, last - base + 2)
-        known = np.unique(times)
-        return Scale(base, len(known) + 1, known)
-
-    def ticks(self, moments: Times) -> Times:
-        """How far each moment is along; those between two known times count as the later one."""
-        if self.known is not None:
-            return np.searchsorted(self.known, moments).astype(np.int64)
-        ticks: Times = np.clip(moments, self.base, self.base + self.length - 1) - self.base
-        return ticks
-
-
-@dataclass(frozen=True)
-class Frames:
-    """Windows as positions [lo, hi) of an index, those of a partition in the order of their triggers.
-
-    `number` says which trigger it is, `host` is the position of the trigger, or of a row at its time.
-
-    Where rows did not come in the order of their time, only those that came from `since` until `until` are in a window.
-    """
-
-    index: Index
-    number: Positions
-    lo: Positions
-    hi: Positions
-    host: Positions
-    since: Positions | None = None
-    until: Positions | None = None
-
-    @property
-    def ordered(self) -> bool:
-        return self.since is None
-
-    def where(self, chosen: npt.NDArray[Any] | slice) -> Frames:
-        """Some of the windows."""
-        names = ("number", "lo", "hi", "host", "since", "until")
-        parts = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: part[chosen] for name, part in parts.items() if part is not None})
-
-    def pieces(self) -> Iterator[Frames]:
-        """Windows that together have some millions of rows at most, or one that has more."""
-        before = np.cumsum(self.hi - self.lo) - (self.hi - self.lo)
-        cuts = [0, *(np.flatnonzero(np.diff(before // PAIRS)) + 1).tolist(), len(before)]
-        for start, end in pairwise(cuts):
-            if end > start:
-                yield self.where(slice(start, end))
-
-    def pairs(self) -> tuple[Positions, Positions]:
-        """Each row of each window: the number of the window, and the place of the row."""
-        sizes = self.hi - self.lo
-        before = np.cumsum(sizes) - sizes
-        positions = np.arange(int(sizes.sum())) + np.repeat(self.lo - before, sizes)
-        numbers, places = np.repeat(self.number, sizes), self.index.order[positions]
-        if self.since is None or self.until is None:
-            return numbers, places
-        came = (places >= np.repeat(self.since, sizes)) & (places <= np.repeat(self.until, sizes))
-        return numbers[came], places[came]
 
 
 def _of(state: State, kind: str) -> tuple[Chunk, ...]:
@@ -538,10 +331,6 @@ def _true(table: pa.Table, name: str) -> pa.ChunkedArray:
     return pc.fill_null(table[name], False)
 
 
-def _ascending(times: Times) -> bool:
-    return bool((times[1:] >= times[:-1]).all())
-
-
 def _codes(tables: Sequence[pa.Table], by: Sequence[str]) -> list[Codes]:
     """Partitions of several tables as numbers, the same ones in each."""
     ends = np.cumsum([table.num_rows for table in tables])
@@ -551,30 +340,10 @@ def _codes(tables: Sequence[pa.Table], by: Sequence[str]) -> list[Codes]:
     return np.split(codes(every, by), ends[:-1])
 
 
-def _places(numbers: Codes, times: Times) -> Positions:
-    """The places of rows by number, then time, then place."""
-    order: Positions = np.arange(len(times)) if _ascending(times) else np.argsort(times, kind="stable")
-    for shift in range(0, int(numbers.max(initial=0)).bit_length(), 16):
-        digits = ((numbers[order] >> shift) & 0xFFFF).astype(np.uint16)  # NumPy sorts short numbers by counting
-        order = order[np.argsort(digits, kind="stable")]
-    return order
-
-
-def _starts(numbers: Codes, times: Times, ttl: int) -> Positions:
-    """For each row, by partition, the position of the first one that it is not cut off from by a gap.
-
-    >>> _starts(np.array([0, 0, 0, 1, 1]), np.array([1, 9, 10, 11, 12]), 5)
-    array([0, 1, 1, 3, 3])
-    """
-    cut = (numbers[1:] != numbers[:-1]) | (times[1:] - times[:-1] > ttl)
-    first: Positions = np.maximum.accumulate(np.where(np.append(True, cut), np.arange(len(times)), 0))
-    return first
-
-
 def _sorted(table: pa.Table, name: str) -> pa.Table:
     """A table by a column of numbers."""
     numbers = _array(table, name)
-    return table if _ascending(numbers) else table.take(pa.array(np.argsort(numbers, kind="stable")))
+    return table if ascending(numbers) else table.take(pa.array(np.argsort(numbers, kind="stable")))
 
 
 def _from(table: pa.Table, time: str, oldest: int) -> pa.Table:
