@@ -29,7 +29,8 @@ from panes.kernels.over.incremental import OverChanges
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
 from panes.kernels.state.release import Release
-from panes.kernels.stateful.functions import StatefulCall, StatefulFunctions
+from panes.kernels.stateful.call import StatefulCall
+from panes.kernels.stateful.functions import StatefulFunctions
 from panes.kernels.windows.count import CountWindows
 from panes.kernels.windows.session import NUMBER, SessionWindows
 from panes.kernels.windows.slices import SLICE, SliceWindows

@@ -20,7 +20,8 @@ from panes.kernels.kernel import Kernel
 from panes.kernels.over.calls import OrderKey, OverCall
 from panes.kernels.over.incremental import OverChanges
 from panes.kernels.state.release import Release
-from panes.kernels.stateful.functions import StatefulCall, StatefulFunctions
+from panes.kernels.stateful.call import StatefulCall
+from panes.kernels.stateful.functions import StatefulFunctions
 from panes.kernels.windows.session import NUMBER, SessionWindows
 from panes.kernels.windows.slices import SLICE, SliceWindows
 from panes.physical.identity import Identity

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot.dialects import Spark
-
 from panes.functions.aggregates import AGGREGATES, SPARK_ONLY
 from panes.functions.over import OVER_FUNCTIONS
 
@@ -17,6 +15,8 @@ def taken(name: str) -> str | None:
     >>> taken("Sum"), taken("window_end"), taken("case"), taken("streak")
     ('an aggregate', 'a function of windows', 'a word of SQL', None)
     """
+    from sqlglot.dialects import Spark  # here, since workers read the tables of functions and need no sqlglot
+
     name = name.lower()
     if name in SPARK_ONLY or any(name in (one.name, *one.aliases) for one in AGGREGATES):
         return "an aggregate"

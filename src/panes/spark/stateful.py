@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
-from panes.functions.stateful import BuiltIn
+from panes.functions.stateful.built_ins import BuiltIn, Role
 from panes.kernels.aggregates.accumulators import accumulator, argument_cast
-from panes.kernels.stateful.functions import StatefulCall, StatefulFunctions
+from panes.kernels.stateful.call import StatefulCall
+from panes.kernels.stateful.functions import StatefulFunctions
 from panes.kernels.stateful.user_functions import UserFunction
 from panes.physical import plan as physical
 from panes.physical.lineage import call_text, definitions
@@ -24,10 +25,6 @@ from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
     from panes.spark.build import Builder
-
-
-# Which arguments of a function are compared with those of other rows.
-COMPARED = {"changed_col": slice(1, 2), "had_changed": slice(1, None), "acc_min": slice(1), "acc_max": slice(1)}
 
 
 @dataclass(frozen=True)
@@ -68,60 +65,54 @@ def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder
 
 def _prepared(argument: physical.Argument, output: str, projection: Projection, builder: Builder) -> Prepared:
     types = [known_type(arg, projection.below) for arg in argument.args]
-    for arg in argument.args[COMPARED.get(argument.function, slice(0))]:
-        compared_type(arg, projection.below)
-    condition = projection.condition(argument.condition)
     function = builder.functions.stateful.get(argument.function)
     assert function is not None
-    match argument.function:
-        case _ if not isinstance(function, BuiltIn):
-            args = tuple(projection.column(f"({arg})") for arg in argument.args)
-            type_ = function.return_type(types)
-            user = UserFunction(function, arrow_type(type_, builder.spark))
-            return Prepared(StatefulCall(argument.function, args, output, condition, user=user), type_)
-        case "lag" | "latest":
-            return _previous(argument, types[0], output, condition, projection)
-        case "changed_col" | "had_changed":
-            ignore_null = argument.args[0].strip().lower() == "true"
-            args = tuple(projection.column(f"({arg})") for arg in argument.args[1:])
-            call = StatefulCall(argument.function, args, output, condition, ignore_nulls=ignore_null)
-            return Prepared(call, function.return_type(types))
-        case "row_number":
-            return Prepared(StatefulCall("row_number", (), output, condition), "bigint")
-        case _:
-            return _accumulated(argument, types[0], output, condition, projection)
+    if isinstance(function, BuiltIn):
+        return _built_in(function, argument, types, output, projection)
+    condition = projection.condition(argument.condition)
+    args = tuple(projection.column(f"({arg})") for arg in argument.args)
+    type_ = function.return_type(types)
+    user = UserFunction(function, arrow_type(type_, builder.spark))
+    return Prepared(StatefulCall(argument.function, args, output, condition, user=user), type_)
 
 
-def _previous(
-    argument: physical.Argument, type_: str, output: str, condition: str | None, projection: Projection
+def _built_in(
+    function: BuiltIn, argument: physical.Argument, types: Sequence[str], output: str, projection: Projection
 ) -> Prepared:
-    """lag(x [, n [, default]]) and latest(x [, default])."""
-    is_lag = argument.function == "lag"
-    rest: Sequence[str] = argument.args[1:]
-    offset = int(rest[0]) if is_lag and rest else 1
-    default = next(iter(rest[1:] if is_lag else rest), None)
-    call = StatefulCall(
-        argument.function,
-        (projection.column(f"({argument.args[0]})"),),
-        output,
-        condition,
-        ignore_nulls=argument.ignore_nulls,
-        offset=offset,
-        default=projection.column(f"CAST({default} AS {type_})") if default is not None else None,
-    )
-    return Prepared(call, type_)
-
-
-def _accumulated(
-    argument: physical.Argument, type_: str, output: str, condition: str | None, projection: Projection
-) -> Prepared:
-    """acc_sum, acc_avg, acc_min, acc_max and acc_count (x [, begin, reset])."""
-    function = argument.function.removeprefix("acc_")
-    wanted = argument_cast(function, type_) or type_
-    x = projection.column(as_type(argument.args[0], type_, wanted))
-    found = accumulator(function, [wanted])
+    """A call of a built-in function: each argument goes where its role says."""
+    if function.compares:
+        for index, arg in enumerate(argument.args):
+            if function.role(index) is Role.VALUE:
+                compared_type(arg, projection.below)
+    result = function.return_type(types)
+    condition = projection.condition(argument.condition)
+    call = StatefulCall(function.name, (), output, condition, ignore_nulls=argument.ignore_nulls)
+    for index, (arg, type_) in enumerate(zip(argument.args, types, strict=True)):
+        match function.role(index):
+            case Role.VALUE:
+                value = as_type(arg, type_, _folded_type(function, type_))
+                call = replace(call, args=(*call.args, projection.column(value)))
+            case Role.OFFSET:
+                call = replace(call, offset=int(arg))
+            case Role.DEFAULT:
+                call = replace(call, default=projection.column(f"CAST({arg} AS {result})"))
+            case Role.IGNORE_NULL:
+                call = replace(call, ignore_nulls=arg.strip().lower() == "true")
+            case Role.BEGIN:
+                call = replace(call, begin=projection.column(f"({arg})"))
+            case Role.RESET:
+                call = replace(call, reset=projection.column(f"({arg})"))
+            case role:
+                assert_never(role)
+    if function.accumulates is None:
+        return Prepared(call, result)
+    found = accumulator(function.accumulates, [_folded_type(function, types[0])])
     if found is None:
         raise PanesError("not-executable", f"{argument.text} has no accumulator yet")
-    begin, reset = (*(projection.column(f"({one})") for one in argument.args[1:]), None, None)[:2]
-    call = StatefulCall(argument.function, (x,), output, condition, begin=begin, reset=reset, accumulator=found)
-    return Prepared(call, found.value_type, found.finish)
+    return Prepared(replace(call, accumulator=found), found.value_type, found.finish)
+
+
+def _folded_type(function: BuiltIn, type_: str) -> str:
+    """The Spark type in which a value comes to the kernel."""
+    cast = argument_cast(function.accumulates, type_) if function.accumulates is not None else None
+    return cast or type_

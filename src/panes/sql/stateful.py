@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from panes.errors import PanesError
 from panes.functions import Functions
+from panes.functions.stateful.built_ins import BuiltIn
 from panes.sql.arguments import checked
 from panes.sql.calls import Call, Place, calls_in, rewrite_calls
 from panes.sql.over import Over
@@ -65,7 +66,8 @@ def normalise(call: Call, functions: Functions) -> Call:
     _refuse_over_inside(call)
     if call.distinct:
         raise PanesError("unsupported-clause", f"DISTINCT in the stateful call {call.name}", call.span)
-    if call.ignore_nulls is not None and call.name != "lag":
+    ignores_nulls = isinstance(function, BuiltIn) and function.ignores_nulls_on_request
+    if call.ignore_nulls is not None and not ignores_nulls:
         raise PanesError("unsupported-clause", f"{call.name} takes no IGNORE NULLS", call.span)
     over = call.over or Over()
     if call.over is not None and over.is_empty:
