@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -19,15 +21,11 @@ PARTITIONS = st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(0, 9), m
 def test_a_generation_ends_where_the_next_row_comes_too_late(partitions, ttl, as_flags):
     times = np.array([time for _, part in partitions for time in part])
     first = np.cumsum([0, *(len(part) for _, part in partitions)])[:-1]
-    expected = [
-        time - earlier > ttl
-        for before, part in partitions
-        for earlier, time in zip([before, *part], part, strict=False)
-    ]
+    pairs = [pair for before, part in partitions for pair in pairwise([before, *part])]
     before = np.array([before for before, _ in partitions])
     places = np.isin(np.arange(len(times)), first) if as_flags else first
     found = gaps(times, places, before, ttl)
-    assert found.tolist() == expected
+    assert found.tolist() == [time - earlier > ttl for earlier, time in pairs]
     starts = generation_starts(np.isin(np.arange(len(times)), first) | found)
     assert all(found[start] or start in first for start in starts)
     assert not any(found[start + 1 : place + 1].any() for place, start in enumerate(starts))
