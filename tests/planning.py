@@ -64,6 +64,12 @@ def bound(sql: str, known: Catalog | None = None) -> logical.DataSink:
     return bind(statement, known, functions, names)
 
 
+def selected_from(sink: logical.DataSink) -> logical.Plan:
+    """What the SELECT list of a query reads."""
+    assert isinstance(sink.input, logical.Project)
+    return sink.input.input
+
+
 def walk(plan: Any, children: Callable[[Any], tuple[Any, ...]]) -> Iterator[Any]:
     yield plan
     for child in children(plan):

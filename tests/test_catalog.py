@@ -1,6 +1,9 @@
 """The catalogue: names without case, and the rules that a declaration must keep."""
 
+from typing import Any
+
 import pytest
+from present import present
 
 from panes.catalog import Catalog, Column, Sink, Stream, View, check_stream, without_change_type
 from panes.errors import PanesError
@@ -8,15 +11,15 @@ from panes.errors import PanesError
 COLUMNS = (Column("K", "string"), Column("a", "int"), Column("ts", "timestamp"), Column("unknown"))
 
 
-def stream(**options) -> Stream:
+def stream(**options: Any) -> Stream:
     return Stream("s", COLUMNS, **options)
 
 
-def test_shelves_have_no_case_and_keep_their_order():
+def test_shelves_have_no_case_and_keep_their_order() -> None:
     catalog = Catalog()
     catalog.views.put(View("Beta", "SELECT 1"))
     catalog.views.put(View("alpha", "SELECT 2"))
-    assert catalog.views.get("BETA").name == "Beta"
+    assert present(catalog.views.get("BETA")).name == "Beta"
     assert catalog.views.names() == ["Beta", "alpha"]
     catalog.views.put(View("BETA", "SELECT 3"))
     assert [view.sql for view in catalog.views] == ["SELECT 3", "SELECT 2"]
@@ -27,7 +30,7 @@ def test_shelves_have_no_case_and_keep_their_order():
 @pytest.mark.parametrize(
     ("shelf", "code"), [("streams", "unknown-stream"), ("views", "unknown-view"), ("sinks", "unknown-sink")]
 )
-def test_dropping_what_is_not_there(shelf, code):
+def test_dropping_what_is_not_there(shelf: str, code: str) -> None:
     catalog = Catalog()
     catalog.streams.put(stream())
     catalog.views.put(View("s", "SELECT 1"))
@@ -35,10 +38,10 @@ def test_dropping_what_is_not_there(shelf, code):
     with pytest.raises(PanesError) as caught:
         getattr(catalog, shelf).drop("ss")
     assert caught.value.code == code
-    assert "s" in caught.value.hint
+    assert "s" in present(caught.value.hint)
 
 
-def test_streams_and_views_share_names_but_sinks_do_not():
+def test_streams_and_views_share_names_but_sinks_do_not() -> None:
     catalog = Catalog()
     catalog.sinks.put(Sink("x"))
     catalog.check_free("x")
@@ -50,7 +53,7 @@ def test_streams_and_views_share_names_but_sinks_do_not():
     assert catalog.relations() == ["s", "x"]
 
 
-def test_columns_are_found_without_case():
+def test_columns_are_found_without_case() -> None:
     assert stream().column("k") == COLUMNS[0]
     assert stream().column("nope") is None
     assert without_change_type([Column("_CHANGE_TYPE"), Column("a")]) == (Column("a"),)
@@ -70,7 +73,7 @@ def test_columns_are_found_without_case():
         {"state_ttl": 1, "heartbeat": 1},
     ],
 )
-def test_what_can_work(options):
+def test_what_can_work(options: dict[str, int | str | tuple[str]]) -> None:
     assert check_stream(stream(**options)) == stream(**options)
 
 
@@ -92,7 +95,7 @@ def test_what_can_work(options):
         ({"heartbeat": 0}, "stream-options"),
     ],
 )
-def test_what_cannot(options, code):
+def test_what_cannot(options: dict[str, int | str | tuple[str]], code: str) -> None:
     with pytest.raises(PanesError) as caught:
         check_stream(stream(**options))
     assert caught.value.code == code
@@ -101,7 +104,7 @@ def test_what_cannot(options, code):
 @pytest.mark.parametrize(
     ("columns", "code"), [((), "stream-options"), ((Column("a"), Column("A")), "ambiguous-column")]
 )
-def test_columns_of_a_stream(columns, code):
+def test_columns_of_a_stream(columns: tuple[Column, ...], code: str) -> None:
     with pytest.raises(PanesError) as caught:
         check_stream(Stream("s", columns))
     assert caught.value.code == code

@@ -45,23 +45,23 @@ def problem(result: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize("version", ["17.0.15", "17", "21", "21.0.2", "25-ea"])
-def test_new_enough(on_path, version):
+def test_new_enough(on_path: Path, version: str) -> None:
     found = java(on_path, version)
     result = check(on_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, f"Java {version}: {found}\n", "")
 
 
 @pytest.mark.parametrize(("version", "vendor"), [("11", "openjdk"), ("16.0.2", "openjdk"), ("1.8.0_392", "java")])
-def test_too_old(on_path, version, vendor):
+def test_too_old(on_path: Path, version: str, vendor: str) -> None:
     found = java(on_path, version, vendor)
     assert problem(check(on_path)) == f"Java is too old: {found} is version {version}."
 
 
-def test_missing(on_path):
+def test_missing(on_path: Path) -> None:
     assert problem(check(on_path)) == "Java is missing: there is no java on PATH, and JAVA_HOME is not set."
 
 
-def test_does_not_start(on_path):
+def test_does_not_start(on_path: Path) -> None:
     """macOS has a `java` that only says that there is none."""
     found = executable(on_path / "java", "echo 'Unable to locate a Java Runtime.' >&2", "exit 1")
     result = check(on_path)
@@ -69,18 +69,18 @@ def test_does_not_start(on_path):
     assert "Unable to locate a Java Runtime." in result.stderr
 
 
-def test_does_not_say_its_version(on_path):
+def test_does_not_say_its_version(on_path: Path) -> None:
     found = executable(on_path / "java", "echo 'good day'")
     assert problem(check(on_path)) == f"Java is unknown: {found} does not say its version."
 
 
 @pytest.mark.parametrize(("version", "code"), [("17.0.15", 0), ("11.0.2", 1)])
-def test_other_lines_before_the_version(on_path, version, code):
+def test_other_lines_before_the_version(on_path: Path, version: str, code: int) -> None:
     java(on_path, version, before='Picked up JAVA_TOOL_OPTIONS: -Dapp.version="99" -Xmx1g')
     assert check(on_path).returncode == code
 
 
-def test_java_home_comes_before_path(on_path, tmp_path):
+def test_java_home_comes_before_path(on_path: Path, tmp_path: Path) -> None:
     java(on_path, "21")
     old = java(tmp_path / "old jdk" / "bin", "11.0.2")
     result = check(on_path, tmp_path / "old jdk")
@@ -88,13 +88,13 @@ def test_java_home_comes_before_path(on_path, tmp_path):
     assert "unset JAVA_HOME" in result.stderr
 
 
-def test_java_home_is_enough(on_path, tmp_path):
+def test_java_home_is_enough(on_path: Path, tmp_path: Path) -> None:
     java(on_path, "11")
     java(tmp_path / "jdk" / "bin", "17.0.15")
     assert check(on_path, tmp_path / "jdk").returncode == 0
 
 
-def test_java_home_without_java(on_path, tmp_path):
+def test_java_home_without_java(on_path: Path, tmp_path: Path) -> None:
     """Spark does not fall back to PATH, so neither does the check."""
     java(on_path, "21")
     assert "there is no bin/java in it" in problem(check(on_path, tmp_path / "nowhere"))
@@ -109,7 +109,7 @@ def test_java_home_without_java(on_path, tmp_path):
         (("uname", "echo MINGW64_NT-10.0"), "winget install EclipseAdoptium.Temurin.17.JDK"),
     ],
 )
-def test_advice_fits_the_system(on_path, tool, advice):
+def test_advice_fits_the_system(on_path: Path, tool: tuple[str, str], advice: str) -> None:
     name, body = tool
     executable(on_path / name, body)
     assert advice in check(on_path).stderr

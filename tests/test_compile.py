@@ -8,10 +8,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planning import bound, catalog, compiled, logical_nodes, node_names, physical_nodes, refused
 
+from panes.catalog import Catalog
 from panes.logical.plan import Aggregation, Window
 from panes.logical.rules import optimise
 
@@ -74,12 +76,12 @@ SHAPES = [
 VIEW = """SELECT k, count(*) AS c FROM (SELECT ts, k FROM t WHERE ok) GROUP BY hoppingwindow('ss', 10, 5), k"""
 
 
-def known():
+def known() -> Catalog:
     return catalog(("counts", VIEW))
 
 
 @pytest.mark.parametrize(("sql", "logical", "physical"), SHAPES)
-def test_nodes_in_their_order(sql, logical, physical):
+def test_nodes_in_their_order(sql: str, logical: list[str], physical: list[str]) -> None:
     done = compiled(sql, known())
     assert node_names(logical_nodes(done.logical)) == logical
     assert node_names(physical_nodes(done.physical)) == physical
@@ -89,10 +91,10 @@ def test_nodes_in_their_order(sql, logical, physical):
 
 
 @pytest.mark.parametrize("items", ["*", "count(*)", "b, sum(a)"])
-def test_the_window_is_no_group_key(items):
+def test_the_window_is_no_group_key(items: str) -> None:
     done = compiled(f"SELECT {items} FROM t GROUP BY slidingwindow('ss', 10), b")
     (window,) = [node for node in logical_nodes(done.logical) if isinstance(node, Window)]
-    grouping = [node for node in logical_nodes(done.logical) if isinstance(node, Aggregation)] or [window]
+    grouping: list[Any] = [node for node in logical_nodes(done.logical) if isinstance(node, Aggregation)] or [window]
     assert [key.name for key in grouping[0].keys] == ["b"]
     (operator,) = [node for node in physical_nodes(done.physical) if type(node).__name__ == "Window"]
     assert [key.name for key in operator.keys] == ["b"]
@@ -117,23 +119,23 @@ def explained(seed: str) -> bytes:
     return subprocess.run([sys.executable, "-c", SCRIPT], env=env, check=True, capture_output=True, timeout=120).stdout
 
 
-def test_text_is_the_same_in_every_process():
+def test_text_is_the_same_in_every_process() -> None:
     assert explained("1") == explained("2") != b""
 
 
-def tree(node: dict) -> list:
+def tree(node: dict[str, Any]) -> list[Any]:
     return [node["id"], [tree(one) for one in node["inputs"]]]
 
 
-def table_tree(lines: list[str]) -> list:
+def table_tree(lines: list[str]) -> Any:
     """The same tree, from the indentation of the table."""
-    root: list = []
-    path: list[list] = []
+    root: list[Any] = []
+    path: list[list[Any]] = []
     for line in lines:
         drawn = line.split("|", 1)[0] if "│" not in line else line[: line.index(" |", line.index("_"))]
         name = re.search(r"\w+_\d+", drawn)
         assert name is not None
-        node: list = [name[0], []]
+        node: list[Any] = [name[0], []]
         depth = name.start() // 2
         (path[depth - 1][1] if depth else root).append(node)
         path[depth:] = [node]
@@ -141,7 +143,7 @@ def table_tree(lines: list[str]) -> list:
 
 
 @pytest.mark.parametrize("sql", [sql for sql, _, _ in SHAPES] + ["SELECT name FROM t JOIN dim USING (k)"])
-def test_json_has_the_tree_of_the_text(sql):
+def test_json_has_the_tree_of_the_text(sql: str) -> None:
     done = compiled(sql, known())
     plans = json.loads(done.explain_json())
     logical, physical = (part.splitlines()[3:] for part in done.explain().split("\n\n"))
@@ -164,7 +166,7 @@ EQUAL = [
 
 
 @pytest.mark.parametrize(("one", "other"), EQUAL)
-def test_equal_queries_have_equal_plans(one, other):
+def test_equal_queries_have_equal_plans(one: str, other: str) -> None:
     assert optimise(bound(one)) == optimise(bound(other))
     assert compiled(one).logical == compiled(other).logical
 
@@ -177,28 +179,28 @@ def test_equal_queries_have_equal_plans(one, other):
         ("SELECT lag(a) AS l FROM t", "SELECT lag(a) AS l FROM files"),
     ],
 )
-def test_other_queries_have_other_plans(one, other):
+def test_other_queries_have_other_plans(one: str, other: str) -> None:
     assert compiled(one).logical != compiled(other).logical
 
 
 # ── What compiles ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_explain_is_read_over():
+def test_explain_is_read_over() -> None:
     sql = "SELECT lag(a) FROM t"
     assert compiled(f"EXPLAIN {sql}").logical == compiled(sql).logical
 
 
 @pytest.mark.parametrize("sql", ["", ";", "SHOW STREAMS", "CREATE VIEW v AS SELECT a FROM t", "SELECT 1; SELECT 2"])
-def test_one_query_is_wanted(sql):
+def test_one_query_is_wanted(sql: str) -> None:
     assert refused(sql) == "parse-error"
 
 
-def test_a_query_without_a_stream_is_sparks():
+def test_a_query_without_a_stream_is_sparks() -> None:
     assert node_names(logical_nodes(compiled("SELECT 1 AS one").logical)) == ["DataSink", "SparkQuery"]
 
 
-def test_placeholders_keep_out_of_the_way_of_columns():
+def test_placeholders_keep_out_of_the_way_of_columns() -> None:
     done = compiled("SELECT col_1, lag(col_1) AS l FROM (SELECT ts, a AS col_1 FROM t)")
     calls = [one.name for node in logical_nodes(done.logical) for one in getattr(node, "calls", ())]
     assert "col_1" not in calls

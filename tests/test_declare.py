@@ -1,18 +1,23 @@
 """Python and SQL declare the same thing."""
 
+from typing import Any
+
 import pytest
+from present import present
 
 from panes.catalog import Column, Stream
 from panes.declare import declare, declare_from
 from panes.errors import PanesError
 from panes.sql import parse
+from panes.sql.statements import CreateStream
 
 COLUMNS = [Column("user_id", "string"), Column("a", "int"), Column("ts", "timestamp")]
 DDL = "user_id STRING, a INT, ts TIMESTAMP"
 
 
-def from_sql(sql) -> Stream:
+def from_sql(sql: str) -> Stream:
     (statement,) = parse(sql)
+    assert isinstance(statement, CreateStream)
     return declare_from(statement)
 
 
@@ -44,22 +49,22 @@ def from_sql(sql) -> Stream:
         (f"CREATE STREAM s ({DDL}) WITH (connector = 'Own.Source')", {"options": {"connector": "Own.Source"}}),
     ],
 )
-def test_both_ways(sql, python):
+def test_both_ways(sql: str, python: dict[str, Any]) -> None:
     assert from_sql(sql) == declare("s", COLUMNS, streaming=True, **python)
 
 
-def test_lengths_are_microseconds():
+def test_lengths_are_microseconds() -> None:
     stream = declare("s", COLUMNS, streaming=True, time="ts", watermark="10 seconds", state_ttl="1 day")
     assert (stream.delay, stream.state_ttl) == (10_000_000, 86_400_000_000)
 
 
-def test_the_change_type_is_no_column_of_a_changelog():
+def test_the_change_type_is_no_column_of_a_changelog() -> None:
     columns = [Column("_change_type", "string"), *COLUMNS]
     assert declare("s", columns, streaming=True, key="user_id", changelog=True).columns == tuple(COLUMNS)
     assert len(declare("s", columns, streaming=True).columns) == 4
 
 
-def test_a_batch_needs_no_watermark():
+def test_a_batch_needs_no_watermark() -> None:
     assert declare("s", COLUMNS, streaming=False, time="ts").delay is None
 
 
@@ -80,7 +85,7 @@ def test_a_batch_needs_no_watermark():
         ({"heartbeat": "often"}, "stream-options"),
     ],
 )
-def test_refused_in_python(options, code):
+def test_refused_in_python(options: dict[str, Any], code: str) -> None:
     with pytest.raises(PanesError) as caught:
         declare("s", COLUMNS, streaming=True, **options)
     assert caught.value.code == code
@@ -109,8 +114,8 @@ def test_refused_in_python(options, code):
         (f"CREATE STREAM s ({DDL}) WITH (state_ttl = 'long')", "stream-options", "CREATE STREAM"),
     ],
 )
-def test_refused_in_sql(sql, code, place):
+def test_refused_in_sql(sql: str, code: str, place: str) -> None:
     with pytest.raises(PanesError) as caught:
         from_sql(sql)
     assert caught.value.code == code
-    assert caught.value.span.text.startswith(place)
+    assert present(caught.value.span).text.startswith(place)

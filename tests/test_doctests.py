@@ -14,11 +14,11 @@ MODULES = [name for name in NAMES if not name.startswith(NEEDS_SPARK)]
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples(name):
+def test_examples(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0
 
 
-def test_there_are_examples():
+def test_there_are_examples() -> None:
     finder = doctest.DocTestFinder()
     assert any(test.examples for name in MODULES for test in finder.find(importlib.import_module(name)))

@@ -34,13 +34,13 @@ sys.exit(code)
         "from panes.cli.main import app; app(['explain', '--help'])",
     ],
 )
-def test_without_spark(statement):
+def test_without_spark(statement: str) -> None:
     env = {**os.environ, "JAVA_HOME": os.devnull}
     done = subprocess.run([sys.executable, "-c", CHECK % statement], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_unknown_names_are_unknown():
+def test_unknown_names_are_unknown() -> None:
     import panes
 
     with pytest.raises(AttributeError):
@@ -56,7 +56,7 @@ def test_unknown_names_are_unknown():
         ("panes.spark.unpack", ("sqlglot",)),
     ],
 )
-def test_what_starts_in_a_worker_is_light(module, heavy):
+def test_what_starts_in_a_worker_is_light(module: str, heavy: tuple[str, ...]) -> None:
     """The helper that starts a query needs no kernels, and workers need no compiler: each would cost at every start."""
     code = f"import sys, {module}; print(*(name for name in {heavy!r} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -2,8 +2,10 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
+from present import present
 
 from panes.catalog import Catalog
 from panes.compile import Compiled
@@ -15,24 +17,24 @@ STREAM = "CREATE STREAM t (a INT, k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts
 SINK = "CREATE SINK out WITH (connector = 'console')"
 
 
-def run(*statements, catalog=None, name=""):
+def run(*statements: str, catalog: Catalog | None = None, name: str = "") -> list[Any]:
     return list(steps(";\n".join(statements), catalog if catalog is not None else Catalog(), Functions(), name))
 
 
-def refused(*statements):
+def refused(*statements: str) -> tuple[PanesError, Catalog]:
     catalog = Catalog()
     with pytest.raises(PanesError) as caught:
         run(*statements, catalog=catalog)
     return caught.value, catalog
 
 
-def test_a_script():
+def test_a_script() -> None:
     found = run(STREAM, SINK, "CREATE VIEW v AS SELECT lag(a) AS p FROM t", "INSERT INTO out SELECT p FROM v")
     assert [type(step) for step in found] == [Done, Done, Done, Compiled]
     assert found[-1].physical.sink == "out"
 
 
-def test_steps_are_taken_one_by_one():
+def test_steps_are_taken_one_by_one() -> None:
     catalog = Catalog()
     script = steps(f"{STREAM}; SELECT nope FROM t", catalog, Functions())
     assert catalog.streams.names() == []
@@ -50,31 +52,31 @@ def test_steps_are_taken_one_by_one():
         ("SINKS", [("out", "console")]),
     ],
 )
-def test_show(what, rows):
+def test_show(what: str, rows: list[tuple[str, ...]]) -> None:
     listing = run(STREAM, SINK, "CREATE VIEW v AS SELECT a FROM t", f"SHOW {what}")[-1]
     assert isinstance(listing, Listing)
     assert list(listing.rows) == rows
     assert all(len(row) == len(listing.header) for row in listing.rows)
 
 
-def test_show_of_nothing():
+def test_show_of_nothing() -> None:
     assert run("SHOW STREAMS")[0].rows == ()
 
 
-def test_describe_a_stream():
+def test_describe_a_stream() -> None:
     rows = dict(run(f"{STREAM} WITH (connector = 'json', state_ttl = '1 day')", "DESCRIBE T")[-1].rows)
     assert rows["a"] == "int" and rows["ts"] == "timestamp"
     assert rows["(watermark)"] == "ts - 5 s" and rows["(key)"] == "k"
     assert rows["(state_ttl)"] == "1 d" and rows["(connector)"] == "json"
 
 
-def test_describe_a_view_and_a_sink():
+def test_describe_a_view_and_a_sink() -> None:
     view, sink = run(STREAM, SINK, "CREATE VIEW v AS SELECT a, lag(a) AS p, k AS q FROM t", "DESC v", "DESC out")[-2:]
     assert view.rows == (("a", "int"), ("p", ""), ("q", "string"))
     assert sink.rows == (("connector", "console"),)
 
 
-def test_secrets_are_not_printed():
+def test_secrets_are_not_printed() -> None:
     stream = "CREATE STREAM t (a INT) WITH (connector = 'kafka', kafka.sasl.jaas.config = 'hunter2', topic = 'a')"
     sink = "CREATE SINK s WITH (connector = 'pg', PassWord = 'hunter2', url = 'pg://me:hunter2@db/x', key = 'shop')"
     *_, of_stream, of_sink = run(stream, sink, "DESCRIBE t", "DESCRIBE s")
@@ -82,20 +84,20 @@ def test_secrets_are_not_printed():
     assert of_sink.rows == (("connector", "pg"), ("PassWord", "***"), ("url", "pg://me:***@db/x"), ("key", "shop"))
 
 
-def test_options_of_a_sink_have_no_case():
+def test_options_of_a_sink_have_no_case() -> None:
     catalog = Catalog()
     run("CREATE SINK s WITH (Connector = 'JSON', PATH = 'Out', ChangeLog = 'rows', dateFormat = 'y')", catalog=catalog)
     expected = {"connector": "json", "path": "Out", "changelog": "rows", "dateFormat": "y"}
-    assert catalog.sinks.get("s").options == expected
+    assert present(catalog.sinks.get("s")).options == expected
 
 
-def test_explain():
+def test_explain() -> None:
     text, document = run(STREAM, "EXPLAIN SELECT lag(a) FROM t", "EXPLAIN FORMAT JSON SELECT lag(a) FROM t")[1:]
     assert isinstance(text, Explanation) and "StatefulFunction" in text.text
     assert set(json.loads(document.text)) == {"logical", "physical"}
 
 
-def test_drop():
+def test_drop() -> None:
     catalog = Catalog()
     run(
         STREAM,
@@ -110,26 +112,26 @@ def test_drop():
 
 
 @pytest.mark.parametrize("kind", ["STREAM", "VIEW", "SINK"])
-def test_drop_if_exists(kind):
+def test_drop_if_exists(kind: str) -> None:
     assert [type(step) for step in run(f"DROP {kind} IF EXISTS x")] == [Done]
     error, _ = refused(f"DROP {kind} x")
-    assert (error.code, error.span.text) == (f"unknown-{kind.lower()}", f"DROP {kind} x")
+    assert (error.code, present(error.span).text) == (f"unknown-{kind.lower()}", f"DROP {kind} x")
 
 
-def test_or_replace():
+def test_or_replace() -> None:
     catalog = Catalog()
     run(STREAM, "CREATE OR REPLACE STREAM t (b INT)", catalog=catalog)
-    assert catalog.streams.get("t").column_names == ("b",)
+    assert present(catalog.streams.get("t")).column_names == ("b",)
     run("CREATE VIEW v AS SELECT b FROM t", "CREATE OR REPLACE VIEW v AS SELECT b + 1 AS c FROM t", catalog=catalog)
-    assert catalog.views.get("v").sql == "SELECT b + 1 AS c FROM t"
+    assert present(catalog.views.get("v")).sql == "SELECT b + 1 AS c FROM t"
     run(SINK, "CREATE OR REPLACE SINK out WITH (connector = 'memory')", catalog=catalog)
-    assert catalog.sinks.get("out").options == {"connector": "memory"}
+    assert present(catalog.sinks.get("out")).options == {"connector": "memory"}
 
 
-def test_if_not_exists():
+def test_if_not_exists() -> None:
     catalog = Catalog()
     run(STREAM, "CREATE STREAM IF NOT EXISTS t (b INT)", catalog=catalog)
-    assert catalog.streams.get("t").column_names == ("a", "k", "ts")
+    assert present(catalog.streams.get("t")).column_names == ("a", "k", "ts")
 
 
 @pytest.mark.parametrize(
@@ -142,13 +144,13 @@ def test_if_not_exists():
         (SINK, "CREATE SINK OUT WITH (connector = 'console')"),
     ],
 )
-def test_a_name_is_taken_once(first, second):
+def test_a_name_is_taken_once(first: str, second: str) -> None:
     error, _ = refused(first, second)
-    assert (error.code, error.span.text) == ("duplicate-name", second)
+    assert (error.code, present(error.span).text) == ("duplicate-name", second)
     assert error.hint
 
 
-def test_a_sink_may_have_a_stream_s_name():
+def test_a_sink_may_have_a_stream_s_name() -> None:
     run(STREAM, "CREATE SINK t WITH (connector = 'console')")
 
 
@@ -166,9 +168,9 @@ def test_a_sink_may_have_a_stream_s_name():
         ("CREATE VIEW v AS SELECT a FROM v", "unknown-stream", "v"),
     ],
 )
-def test_a_view_is_checked_when_it_is_created(statement, code, place):
+def test_a_view_is_checked_when_it_is_created(statement: str, code: str, place: str) -> None:
     error, catalog = refused(STREAM, statement)
-    assert (error.code, error.span.text) == (code, place)
+    assert (error.code, present(error.span).text) == (code, place)
     assert catalog.views.names() == []
 
 
@@ -183,32 +185,32 @@ def test_a_view_is_checked_when_it_is_created(statement, code, place):
         ("SELECT (a FROM t", "parse-error", "("),
     ],
 )
-def test_errors_stand_where_they_were_written(statement, code, place):
+def test_errors_stand_where_they_were_written(statement: str, code: str, place: str) -> None:
     error, _ = refused(STREAM, statement)
-    assert (error.code, error.span.text) == (code, place)
+    assert (error.code, present(error.span).text) == (code, place)
 
 
-def test_an_error_names_the_file_and_the_line():
+def test_an_error_names_the_file_and_the_line() -> None:
     with pytest.raises(PanesError) as caught:
         run(STREAM, "SELECT nope FROM t", name="job.sql")
-    assert (caught.value.span.source.name, caught.value.span.line) == ("job.sql", 2)
+    assert (present(caught.value.span).source.name, present(caught.value.span).line) == ("job.sql", 2)
 
 
-def test_an_error_inside_a_view_names_the_view():
+def test_an_error_inside_a_view_names_the_view() -> None:
     catalog = Catalog()
     run(STREAM, "CREATE VIEW v AS SELECT a FROM t", "CREATE OR REPLACE STREAM t (b INT)", catalog=catalog)
     with pytest.raises(PanesError) as caught:
         run("SELECT a FROM v", catalog=catalog)
-    assert (caught.value.code, caught.value.span.source.name) == ("unknown-column", "view v")
+    assert (caught.value.code, present(caught.value.span).source.name) == ("unknown-column", "view v")
 
 
-def test_a_user_s_col_1_does_not_clash():
+def test_a_user_s_col_1_does_not_clash() -> None:
     found = run("CREATE STREAM s (col_1 INT)", "SELECT *, lag(col_1) AS p FROM s")[-1]
     assert found.physical.columns == ("col_1", "p")
     assert "col_2" in found.explain()
 
 
-def test_views_and_queries_share_no_placeholder():
+def test_views_and_queries_share_no_placeholder() -> None:
     found = run(STREAM, "CREATE VIEW v AS SELECT lag(a) AS p, ts FROM t", "SELECT lag(p) AS q FROM v")[-1]
     logical, _ = found.explain().split("physical plan")
     assert sorted(re.findall(r"lag\(\w\) -> (col_\d)", logical)) == ["col_1", "col_2"]

@@ -117,7 +117,8 @@ class Outcome:
 
 def play(markdown: str) -> list[Outcome]:
     """Run the examples of a page one after the other; only `output` blocks are left for later."""
-    catalog, functions, names = Catalog(), Functions(), {"__name__": "page"}
+    catalog, functions = Catalog(), Functions()
+    names: dict[str, object] = {"__name__": "page"}
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         for block in blocks_of(markdown):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from panes.catalog import CHANGE_TYPE
 from panes.engine import Engine
@@ -32,7 +33,8 @@ def run_case(sql: str, inputs: Mapping[str, Input]) -> Batches:
                 continue  # replay has it
             list(steps(statement, engine.catalog, engine.functions))
 
-    out = replay(last, setup=declare, **{name: _stream(given) for name, given in inputs.items()})
+    streams: dict[str, Any] = {name: _stream(given) for name, given in inputs.items()}
+    out = replay(last, setup=declare, **streams)
     return [[{name: _shown(value) for name, value in row.items()} for row in batch] for batch in out.batches]
 
 
@@ -47,7 +49,7 @@ def _stream(given: Input) -> Stream:
     ]
     watermark = f"{declared.delay // 1000} milliseconds" if declared.delay is not None else None
     ttl = f"{declared.state_ttl // 1000} milliseconds" if declared.state_ttl is not None else None
-    options = {"changelog": declared.changelog, "sequence": declared.sequence, "state_ttl": ttl}
+    options: dict[str, Any] = {"changelog": declared.changelog, "sequence": declared.sequence, "state_ttl": ttl}
     return Stream(schema, batches, declared.time, watermark, declared.key, **options)
 
 

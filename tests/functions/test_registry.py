@@ -1,6 +1,10 @@
 """The registries: names without case, each once, and everything that the language promises is there."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
+from present import present
 from pyspark.sql import functions as spark
 
 from panes.errors import PanesError
@@ -18,7 +22,7 @@ def test_names_have_no_case():
     assert list(registry) == ["one"]
 
 
-def test_a_name_is_registered_once():
+def test_a_name_is_registered_once() -> None:
     registry = Registry[int]("number")
     registry.register("one", 1)
     with pytest.raises(PanesError) as caught:
@@ -41,7 +45,7 @@ AGGREGATES = """
 RANKS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 
 
-def test_everything_promised_is_there():
+def test_everything_promised_is_there() -> None:
     functions = Functions()
     assert set(STATEFUL.split()) <= set(functions.stateful.names())
     assert set(functions.over) == set(RANKS.split())
@@ -49,25 +53,27 @@ def test_everything_promised_is_there():
     assert {"first_value", "last_value"} <= set(functions.aggregates)
 
 
-def test_what_spark_alone_has_is_not_ours():
+def test_what_spark_alone_has_is_not_ours() -> None:
     functions = Functions()
     assert not [name for name in SPARK_ONLY if name in functions.aggregates]
 
 
-def test_every_aggregate_of_spark_is_known():
+def test_every_aggregate_of_spark_is_known() -> None:
     """One that is not would be taken for a scalar function. Some of PySpark's are no functions of SQL."""
     known = {*Functions().aggregates, *SPARK_ONLY, "listagg_distinct", "product", "string_agg_distinct", "sum_distinct"}
     aggregates = [name for name in spark.__all__ if "Aggregate function" in (getattr(spark, name).__doc__ or "")]
     assert len(aggregates) > 50 and not set(aggregates) - known
 
 
-def test_distinct_goes_with_count_sum_and_avg():
+def test_distinct_goes_with_count_sum_and_avg() -> None:
     functions = Functions()
-    distinct = {entry.name for name in functions.aggregates if (entry := functions.aggregates.get(name)).distinct}
+    entries = [present(functions.aggregates.get(name)) for name in functions.aggregates]
+    distinct = {entry.name for entry in entries if entry.distinct}
     assert distinct == {"count", "sum", "avg"}
 
 
-def test_what_grows_with_its_input():
+def test_what_grows_with_its_input() -> None:
     functions = Functions()
-    holding = {entry.name for name in functions.aggregates if (entry := functions.aggregates.get(name)).holds_rows}
+    entries = [present(functions.aggregates.get(name)) for name in functions.aggregates]
+    holding = {entry.name for entry in entries if entry.holds_rows}
     assert holding == {"collect_list", "collect_set", "median", "percentile"}

@@ -1,5 +1,7 @@
 """Signatures: how many arguments, what each takes, how it is written."""
 
+from typing import Any
+
 import pytest
 
 from panes.functions import Functions
@@ -21,19 +23,19 @@ N = Param("n", Takes.COUNT, optional=True)
         ((Param("x", repeated=True),), "f(x, …)", 1, None),
     ],
 )
-def test_usage_and_arity(params, usage, minimum, maximum):
+def test_usage_and_arity(params: tuple[Param, ...], usage: str, minimum: int, maximum: int | None) -> None:
     signature = Signature(params)
     assert (signature.usage("f"), signature.minimum, signature.maximum) == (usage, minimum, maximum)
 
 
-def test_the_last_parameter_repeats():
+def test_the_last_parameter_repeats() -> None:
     signature = Signature((X, Param("y", Takes.BOOLEAN, repeated=True)))
     assert [signature.param(index).name for index in range(4)] == ["x", "y", "y", "y"]
 
 
-def test_required_parameters_come_first():
+def test_required_parameters_come_first() -> None:
     functions = Functions()
-    entries = [functions.stateful.get(name) for name in functions.stateful.names()]
+    entries: list[Any] = [functions.stateful.get(name) for name in functions.stateful.names()]
     entries += [functions.aggregates.get(name) for name in functions.aggregates]
     entries += [functions.over.get(name) for name in functions.over]
     for entry in entries:

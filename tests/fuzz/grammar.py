@@ -186,7 +186,7 @@ class Grammar:
         if depth and self.chance(0.1):
             with_ = f"WITH c AS ({self.query(depth - 1)}) "
         kind = self.random.choices(("plain", "stateful", "window", "over", "spark"), (2, 3, 4, 4, 1))[0]
-        select = getattr(self, f"{kind}_select")(depth)
+        select: str = getattr(self, f"{kind}_select")(depth)
         return with_ + select + self.maybe(0.12, self.emit)
 
     def emit(self) -> str:

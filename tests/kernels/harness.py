@@ -6,14 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
+from present import present
 
 from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.aggregates.grouping import Fold
-from panes.kernels.kernel import Clock, Kernel, State, Step, run_step
+from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step, run_step
 from panes.spark.blob import from_bytes, gathered, to_bytes
 
 TIME, KEY, TIE, VALUE, BATCH, PLACE = "ts", "k", "tie", "v", "batch", "place"
@@ -154,8 +156,12 @@ def assert_equal(one: pa.Table | None, other: pa.Table | None) -> None:
 
 def written(state: State) -> State:
     """The state as another process reads it, chunks only when they are asked for."""
-    chunks = [replace(chunk, load=lambda chunk=chunk: from_bytes(to_bytes(chunk.load()))) for chunk in state.chunks]
+    chunks = [replace(chunk, load=partial(_reread, chunk)) for chunk in state.chunks]
     return replace(state, chunks=tuple(chunks), facts=json.loads(json.dumps(state.facts)))
+
+
+def _reread(chunk: Chunk) -> pa.Table:
+    return from_bytes(to_bytes(chunk.load()))
 
 
 def due(wake: int | None, watermark: int | None) -> bool:
@@ -184,9 +190,12 @@ def check_wake(kernel: Kernel, after: Step) -> None:
 
 def restarted(state: State) -> State:
     """The state as another process has read it."""
-    tables = [(chunk, chunk.load()) for chunk in written(state).chunks]
-    chunks = [replace(chunk, load=lambda table=table: table) for chunk, table in tables]
-    return replace(written(state), chunks=tuple(chunks))
+    return replace(written(state), chunks=tuple(_loaded(chunk) for chunk in written(state).chunks))
+
+
+def _loaded(chunk: Chunk) -> Chunk:
+    table = chunk.load()
+    return replace(chunk, load=lambda: table)
 
 
 def packed(kernel: Kernel, rows: Sequence[Arrived]) -> pa.Table | None:
@@ -221,9 +230,9 @@ def plain(rows: pa.Table | None) -> Iterator[tuple[Any, ...]]:
 
 # Three aggregates that tell everything: how many rows, their sum, and which ones in which order.
 FOLDS = (
-    Fold(accumulator("count", []), (), None, "a_count"),
-    Fold(accumulator("sum", ["bigint"]), (VALUE,), None, "a_sum"),
-    Fold(accumulator("collect_list", ["bigint"]), (VALUE,), None, "a_values"),
+    Fold(present(accumulator("count", [])), (), None, "a_count"),
+    Fold(present(accumulator("sum", ["bigint"])), (VALUE,), None, "a_sum"),
+    Fold(present(accumulator("collect_list", ["bigint"])), (VALUE,), None, "a_values"),
 )
 
 

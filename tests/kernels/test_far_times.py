@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -46,7 +48,7 @@ KERNELS: dict[str, tuple[Kernel, list[list[int]]]] = {
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("cuts", [[], [1, 2, 3, 4]])
-def test_windows_at_the_ends_of_time(name, cuts):
+def test_windows_at_the_ends_of_time(name: str, cuts: list[int]) -> None:
     kernel, expected = KERNELS[name]
     if isinstance(kernel, StateWindows):
         kernel = Flagged(kernel)
@@ -59,6 +61,9 @@ class Flagged:
     """A state window that never emits."""
 
     kernel: StateWindows
+
+    def depends_on(self) -> Mapping[str, Any]:
+        return self.kernel.depends_on()
 
     def pack(self, rows: pa.Table) -> pa.Table:
         return self.kernel.pack(rows.append_column("never", pa.array([False] * rows.num_rows)))
@@ -73,6 +78,9 @@ class ValuesOnly:
 
     kernel: Kernel
 
+    def depends_on(self) -> Mapping[str, Any]:
+        return self.kernel.depends_on()
+
     def pack(self, rows: pa.Table) -> pa.Table:
         return self.kernel.pack(rows)
 
@@ -84,7 +92,7 @@ class ValuesOnly:
 @pytest.mark.parametrize("ttl", [None, LONGEST])
 @pytest.mark.parametrize("cuts", [[], [1, 2, 3, 4]])
 @pytest.mark.parametrize("far", [10**18, 9 * 10**18])
-def test_range_frames_at_the_ends_of_time(ttl, cuts, far):
+def test_range_frames_at_the_ends_of_time(ttl: int | None, cuts: list[int], far: int) -> None:
     """A frame that reaches back beyond all time, and one that ends there."""
     back = replace(aggregate("collect_list", Frame(Unit.RANGE, NEAR, Bound(Edge.CURRENT_ROW))), output="back")
     none = replace(aggregate("sum", LONG_AGO), output="none")

@@ -63,7 +63,7 @@ def definition(
     def place(row: Row) -> tuple[Any, ...]:
         found: list[Any] = []
         for key in order:
-            own = {TIME: row.time, KEY: row.key and ord(row.key)}[key.column]
+            own = {TIME: row.time, KEY: None if row.key is None else ord(row.key)}[key.column]
             outside = -1 if key.nulls_first else 1
             found.append((outside, 0) if own is None else (0, -own if key.descending else own))
         return *found, (row.tie is not None, row.tie or 0), row.time, row.value
@@ -97,7 +97,9 @@ def streamed(kernel: Kernel, rows: Sequence[Row], cuts: set[int], delay: int) ->
 
 @settings(max_examples=150)
 @given(ROWS, ORDERS, st.sampled_from([(), (KEY,)]), CUTS)
-def test_ties_are_broken_alike_in_every_mode(rows, order, partition, cuts):
+def test_ties_are_broken_alike_in_every_mode(
+    rows: list[Row], order: tuple[OrderKey, ...], partition: tuple[str, ...], cuts: set[int]
+) -> None:
     expected = definition(rows, order, partition)
     batch = OverOnComplete(partition, order, CALLS, Release(TIME, TIES, True, late=False))
     done = step_twice(

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import pytest
 from planning import bound, catalog, compiled, fields, logical_nodes, node_names, refused
 
+from panes.catalog import Catalog
 from panes.errors import PanesError
 from panes.logical.plan import Aggregation, DataSource, Filter, OverWindow, Project, Window
+from panes.sql.windows import Window as Kind
 
 TUMBLING = "tumblingwindow('ss', 10)"
 
 
-def plan_of(sql: str, kind: type, known=None):
+Node = TypeVar("Node")
+
+
+def plan_of(sql: str, kind: type[Node], known: Catalog | None = None) -> Node:
     return next(node for node in logical_nodes(bound(sql, known)) if isinstance(node, kind))
 
 
@@ -38,7 +45,7 @@ def plan_of(sql: str, kind: type, known=None):
         ("`a b` + odd.`x``y` AS c", "odd", "`a b` + `x``y` -> c"),
     ],
 )
-def test_names_are_resolved(item, source, expected):
+def test_names_are_resolved(item: str, source: str, expected: str) -> None:
     assert fields(bound(f"SELECT {item} FROM {source}")) == [expected]
 
 
@@ -61,21 +68,21 @@ def test_names_are_resolved(item, source, expected):
         ("INSERT INTO nowhere SELECT a FROM t", "unknown-sink"),
     ],
 )
-def test_names_that_mean_nothing(sql, code):
+def test_names_that_mean_nothing(sql: str, code: str) -> None:
     assert refused(sql) == code
 
 
-def test_a_mistyped_name_gets_a_hint():
+def test_a_mistyped_name_gets_a_hint() -> None:
     with pytest.raises(PanesError) as caught:
         compiled("SELECT alpha FROM (SELECT a AS alpah FROM t)")
     assert caught.value.hint == "Did you mean alpah?"
 
 
-def test_placeholders_are_not_names():
+def test_placeholders_are_not_names() -> None:
     assert refused("SELECT lag(a) FROM t WHERE col_1 > 0") == "unknown-column"
 
 
-def test_names_of_a_query_that_only_spark_knows_are_taken_as_they_are():
+def test_names_of_a_query_that_only_spark_knows_are_taken_as_they_are() -> None:
     joined = "(SELECT * FROM t CROSS JOIN range(3)) j"
     assert fields(bound(f"SELECT j.name, anything, lag(j.a) FROM {joined}"))[:2] == [
         "name -> name",
@@ -104,7 +111,7 @@ def test_names_of_a_query_that_only_spark_knows_are_taken_as_they_are():
         ("*, count(*) AS c", f"(SELECT ts, k FROM t) GROUP BY {TUMBLING}, ts, k", "ts k c"),
     ],
 )
-def test_stars(items, source, names):
+def test_stars(items: str, source: str, names: str) -> None:
     assert [one.rsplit(" -> ", 1)[1] for one in fields(bound(f"SELECT {items} FROM {source}"))] == names.split()
 
 
@@ -116,11 +123,11 @@ def test_stars(items, source, names):
         (f"SELECT *, count(*) FROM t GROUP BY {TUMBLING}, k", "column-not-grouped"),
     ],
 )
-def test_stars_that_cannot_be(sql, code):
+def test_stars_that_cannot_be(sql: str, code: str) -> None:
     assert refused(sql) == code
 
 
-def test_output_names_may_repeat():
+def test_output_names_may_repeat() -> None:
     assert fields(bound("SELECT lag(a), lag(a), a AS x, b AS x FROM t")) == [
         "col_1 -> lag(a)",
         "col_1 -> lag(a)",
@@ -144,31 +151,31 @@ def test_output_names_may_repeat():
         ("lag(a) AS x, x + 1 AS y", ["col_1 -> x", "col_1 + 1 -> y"]),
     ],
 )
-def test_an_item_may_use_the_aliases_before_it(items, expected):
+def test_an_item_may_use_the_aliases_before_it(items: str, expected: list[str]) -> None:
     assert fields(bound(f"SELECT {items} FROM t q")) == expected
 
 
 @pytest.mark.parametrize("items", ["y + 1 AS z, a AS y", "x + 1 AS x", "p + 1 AS q, q + 1 AS p"])
-def test_an_alias_is_not_known_before_it_is_given(items):
+def test_an_alias_is_not_known_before_it_is_given(items: str) -> None:
     assert refused(f"SELECT {items}, lag(a) FROM t") == "unknown-column"
 
 
-def test_having_may_use_aliases():
+def test_having_may_use_aliases() -> None:
     having = plan_of(f"SELECT k AS key, sum(a) AS s FROM t GROUP BY {TUMBLING}, k HAVING s > 1 AND key <> ''", Filter)
     assert [one.sql for one in having.predicates] == ["col_1 > 1", "k <> ''"]
 
 
-def test_in_having_an_alias_comes_before_a_column():
+def test_in_having_an_alias_comes_before_a_column() -> None:
     sql = f"SELECT k, sum(a) AS a FROM t GROUP BY {TUMBLING}, k HAVING a > 1"
     assert [one.sql for one in plan_of(sql, Filter).predicates] == ["col_1 > 1"]
 
 
-def test_qualify_may_use_aliases():
+def test_qualify_may_use_aliases() -> None:
     sql = "SELECT a + b AS c, row_number() OVER (PARTITION BY k ORDER BY ts) AS r FROM t QUALIFY r <= 2 AND c > 0"
     assert [one.sql for one in plan_of(sql, Filter).predicates] == ["col_1 <= 2", "(a + b) > 0"]
 
 
-def test_qualify_on_groups():
+def test_qualify_on_groups() -> None:
     sql = f"""SELECT k, rank() OVER (PARTITION BY window_end() ORDER BY sum(a) DESC) AS r FROM t
               GROUP BY {TUMBLING}, k HAVING sum(a) > 0 QUALIFY r <= 3 AND sum(a) < 100"""
     names = node_names(logical_nodes(bound(sql)))
@@ -201,7 +208,7 @@ def keys(sql: str) -> list[str]:
         ("lag(a)", "lag(a)", ["col_1"]),
     ],
 )
-def test_group_keys(items, group_by, expected):
+def test_group_keys(items: str, group_by: str, expected: list[str]) -> None:
     assert keys(f"SELECT {items}, count(*) FROM t GROUP BY {TUMBLING}, {group_by}") == expected
 
 
@@ -220,7 +227,7 @@ def test_group_keys(items, group_by, expected):
         ("upper(k) AS u, u || 'x' AS w", "u", "(col_2) || 'x'"),
     ],
 )
-def test_key_expressions_inside_larger_ones(item, group_by, expected):
+def test_key_expressions_inside_larger_ones(item: str, group_by: str, expected: str) -> None:
     plan = bound(f"SELECT count(*), {item} FROM t GROUP BY {TUMBLING}, {group_by}")
     assert fields(plan)[-1].rsplit(" -> ", 1)[0] == expected
 
@@ -238,7 +245,7 @@ def test_key_expressions_inside_larger_ones(item, group_by, expected):
         ("k AS a", "a"),  # the column a is grouped, not the alias
     ],
 )
-def test_columns_that_are_not_grouped(item, group_by):
+def test_columns_that_are_not_grouped(item: str, group_by: str) -> None:
     assert refused(f"SELECT {item}, count(*) FROM t GROUP BY {TUMBLING}, {group_by}") == "column-not-grouped"
 
 
@@ -253,7 +260,7 @@ def test_columns_that_are_not_grouped(item, group_by):
         ("*, count(*)", "1", "parse-error"),
     ],
 )
-def test_group_keys_that_cannot_be(items, group_by, code):
+def test_group_keys_that_cannot_be(items: str, group_by: str, code: str) -> None:
     assert refused(f"SELECT {items} FROM t GROUP BY {TUMBLING}, {group_by}") == code
 
 
@@ -269,21 +276,21 @@ def test_group_keys_that_cannot_be(items, group_by, code):
         ("count(*)", TUMBLING, False),
     ],
 )
-def test_when_the_rows_of_a_window_come_out(items, group_by, raw):
+def test_when_the_rows_of_a_window_come_out(items: str, group_by: str, raw: bool) -> None:
     names = node_names(logical_nodes(bound(f"SELECT {items} FROM t GROUP BY {group_by}")))
     assert ("Aggregation" not in names) == raw
 
 
-def test_partition_keys_of_a_window_are_group_keys():
+def test_partition_keys_of_a_window_are_group_keys() -> None:
     sql = "SELECT k, upper(k), count(*) FROM t GROUP BY countwindow(3) OVER (PARTITION BY k, upper(k)), b"
     assert keys(sql) == ["b", "k", "upper(k)"]
 
 
-def test_having_needs_groups():
+def test_having_needs_groups() -> None:
     assert refused(f"SELECT a FROM t GROUP BY {TUMBLING} HAVING a > 0") == "unsupported-clause"
 
 
-def test_a_bound_inside_an_aggregate_is_refused():
+def test_a_bound_inside_an_aggregate_is_refused() -> None:
     assert refused(f"SELECT max(window_end()) FROM t GROUP BY {TUMBLING}") == "window-not-in-group-by"
 
 
@@ -307,36 +314,36 @@ def test_a_bound_inside_an_aggregate_is_refused():
         ("SELECT a FROM t GROUP BY slidingwindow('ss', 1) OVER (WHEN a)", "not-boolean"),
     ],
 )
-def test_conditions_are_booleans(sql, code):
+def test_conditions_are_booleans(sql: str, code: str) -> None:
     assert refused(sql) == code
 
 
 @pytest.mark.parametrize("condition", ["ok", "t.ok", "a > 0", "NULL", "some_udf(a)", "s.x", "NOT ok AND (a IS NULL)"])
-def test_what_may_be_a_boolean_passes(condition):
+def test_what_may_be_a_boolean_passes(condition: str) -> None:
     bound(f"SELECT lag(a) FILTER (WHERE {condition}) FROM t WHERE {condition}")
 
 
 # ── Relations ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def stream_of(sql: str, known=None) -> str:
+def stream_of(sql: str, known: Catalog | None = None) -> str:
     return plan_of(sql, DataSource, known).stream.name
 
 
-def test_views_are_written_out():
+def test_views_are_written_out() -> None:
     known = catalog(("sums", f"SELECT k, sum(a) AS s FROM t GROUP BY {TUMBLING}, k"))
     plan = bound("SELECT v.k, v.s FROM sums AS v WHERE v.s > 1", known)
     names = ["DataSink", "Project", "Filter", "Project", "Aggregation", "Window", "DataSource"]
     assert node_names(logical_nodes(plan)) == names
 
 
-def test_views_may_read_views():
+def test_views_may_read_views() -> None:
     known = catalog(("one", "SELECT ts, k, a FROM t"), ("two", "SELECT k, a AS c FROM one"))
     assert fields(bound("SELECT two.c FROM two", known)) == ["c -> c"]
     assert refused("SELECT a FROM two", known) == "unknown-column"
 
 
-def test_a_view_used_twice_has_its_own_columns_each_time():
+def test_a_view_used_twice_has_its_own_columns_each_time() -> None:
     known = catalog(("lags", "SELECT k, lag(a) AS l FROM t"))
     plan = bound(
         "WITH x AS (SELECT k, l FROM lags), y AS (SELECT k, l FROM lags) SELECT l FROM x UNION ALL SELECT l FROM y",
@@ -354,7 +361,7 @@ def test_a_view_used_twice_has_its_own_columns_each_time():
         [("one", "WITH c AS (SELECT a FROM one) SELECT a FROM c")],
     ],
 )
-def test_a_view_must_not_read_itself(views):
+def test_a_view_must_not_read_itself(views: list[tuple[str, str]]) -> None:
     assert refused("SELECT a FROM one", catalog(*views)) == "stream-options"
 
 
@@ -371,25 +378,25 @@ def test_a_view_must_not_read_itself(views):
         ("WITH x AS (SELECT a FROM t), t AS (SELECT a FROM arrivals) SELECT a FROM x", "t"),
     ],
 )
-def test_ctes_are_seen_after_and_inside(sql, stream):
+def test_ctes_are_seen_after_and_inside(sql: str, stream: str) -> None:
     assert stream_of(sql) == stream
 
 
-def test_a_cte_does_not_see_those_after_it():
+def test_a_cte_does_not_see_those_after_it() -> None:
     assert refused("WITH y AS (SELECT a FROM x), x AS (SELECT a FROM t) SELECT a FROM y") == "unknown-stream"
 
 
-def test_a_view_does_not_see_the_ctes_around_it():
+def test_a_view_does_not_see_the_ctes_around_it() -> None:
     known = catalog(("v", "SELECT a FROM t"))
     assert stream_of("WITH t AS (SELECT a FROM arrivals) SELECT a FROM v", known) == "t"
 
 
-def test_a_static_table_is_a_batch_input():
+def test_a_static_table_is_a_batch_input() -> None:
     assert stream_of("SELECT name FROM dim") == "dim"
     assert refused("SELECT count(*) FROM dim GROUP BY tumblingwindow('ss', 1)") == "watermark-required"
 
 
-def test_insert_names_its_sink():
+def test_insert_names_its_sink() -> None:
     assert bound("INSERT INTO out SELECT a FROM t").sink == "out"
 
 
@@ -408,7 +415,7 @@ def test_insert_names_its_sink():
         ("SELECT lag(a) FROM (SELECT a FROM t UNION ALL SELECT a FROM arrivals)", "unsupported-clause"),
     ],
 )
-def test_refused_inputs(sql, code):
+def test_refused_inputs(sql: str, code: str) -> None:
     assert refused(sql) == code
 
 
@@ -422,22 +429,23 @@ def test_refused_inputs(sql, code):
         "SELECT lag(a) FROM (SELECT ts, t.a FROM t JOIN dim USING (k))",
     ],
 )
-def test_accepted_inputs(sql):
+def test_accepted_inputs(sql: str) -> None:
     compiled(sql)
 
 
-def test_where_sees_stateful_calls_and_windows_see_what_it_keeps():
+def test_where_sees_stateful_calls_and_windows_see_what_it_keeps() -> None:
     sql = f"SELECT sum(lag(a)) FROM t WHERE lag(a) > 0 GROUP BY {TUMBLING}"
     names = node_names(logical_nodes(bound(sql)))
     assert names == ["DataSink", "Project", "Aggregation", "Window", "Filter", "StatefulFunction", "DataSource"]
 
 
-def test_every_query_ends_in_a_project():
+def test_every_query_ends_in_a_project() -> None:
     for sql in ("SELECT a FROM t", f"SELECT * FROM t GROUP BY {TUMBLING}", "SELECT lag(a) FROM t"):
         assert isinstance(bound(sql).input, Project)
 
 
-def test_the_window_keeps_its_kind_with_names_resolved():
+def test_the_window_keeps_its_kind_with_names_resolved() -> None:
     sql = "SELECT q.a FROM t q GROUP BY statewindow(q.a > 0, q.ok) OVER (PARTITION BY q.k)"
     kind = plan_of(sql, Window).kind
+    assert isinstance(kind, Kind.State)
     assert (kind.open.sql, kind.emit.sql, [one.sql for one in kind.partition_by]) == ("a > 0", "ok", ["k"])

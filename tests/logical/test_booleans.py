@@ -23,11 +23,11 @@ TYPES = {"ok": "boolean", "a": "int", "k": "string"}
         *((text, None) for text in ("f(a)", "unknown", "s.x", "CASE WHEN ok THEN 1 END", "coalesce(ok, TRUE)")),
     ],
 )
-def test_is_boolean(text, expected):
+def test_is_boolean(text: str, expected: bool | None) -> None:
     assert is_boolean(Expr(tokenize(Source(text))).tree, TYPES.get) is expected
 
 
-def test_only_what_is_surely_none_is_refused():
+def test_only_what_is_surely_none_is_refused() -> None:
     check_boolean(Expr(tokenize(Source("f(a)"))), "WHERE", TYPES.get)
     with pytest.raises(PanesError) as caught:
         check_boolean(Expr(tokenize(Source("a + 1"))), "WHERE", TYPES.get, "window-arguments")

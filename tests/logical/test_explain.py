@@ -32,7 +32,7 @@ def info(sql: str, node: str) -> str:
         ("statewindow(a > 0, ok)", "kind=state, open=a > 0, emit=ok, partition_by=[]"),
     ],
 )
-def test_windows(window, expected):
+def test_windows(window: str, expected: str) -> None:
     assert info(f"SELECT count(*) FROM t GROUP BY {window}", "Window") == expected
 
 
@@ -79,10 +79,10 @@ def test_windows(window, expected):
         ("SELECT rank() OVER (ORDER BY a) FROM t EMIT CHANGES", "DataSink", "sink=result, emit=changes"),
     ],
 )
-def test_nodes(sql, node, expected):
+def test_nodes(sql: str, node: str, expected: str) -> None:
     assert info(sql, node) == expected
 
 
-def test_hidden_columns_are_marked():
+def test_hidden_columns_are_marked() -> None:
     sql = "SELECT lag(c) FROM (SELECT count(*) AS c FROM t GROUP BY tumblingwindow('ss', 1))"
     assert "(hidden)" in table(rows(optimise(bound(sql))))

@@ -42,12 +42,12 @@ def expr(text: str) -> Expr:
         ("b -a", "-a", "b - a"),
     ],
 )
-def test_put_keys(text, key, expected):
+def test_put_keys(text: str, key: str, expected: str) -> None:
     column = expr(key).column
     assert put_keys(expr(text), [Field(expr(key), column or "g")]).sql == expected
 
 
-def test_keys_inside_keys():
+def test_keys_inside_keys() -> None:
     keys = [Field(expr("f(a + b)"), "g1"), Field(expr("a + b"), "g2")]
     assert put_keys(expr("f(a + b) - (a + b)"), keys).sql == "g1 - (g2)"
     assert put_keys(expr("f(a + b)"), keys[::-1]).sql == "f(g2)"
@@ -57,11 +57,11 @@ def test_keys_inside_keys():
     ("text", "expected"),
     [("(a)", "a"), ("((a + b))", "a + b"), ("(a) + (b)", "(a) + (b)"), ("f(a)", "f(a)"), ("a", "a")],
 )
-def test_bare(text, expected):
+def test_bare(text: str, expected: str) -> None:
     assert bare(expr(text)).sql == expected
 
 
-def test_check_grouped_names_the_column():
+def test_check_grouped_names_the_column() -> None:
     check_grouped(expr("K + g"), ["k", "g"])
     with pytest.raises(PanesError) as caught:
         check_grouped(expr("k + s.x"), [column.name for column in COLUMNS[:2]])

@@ -26,7 +26,7 @@ from panes.sql.tokens import tokenize
         ("from_json(b, 'a INT', allowed => c)", ["b", "c"]),
     ],
 )
-def test_columns_of_an_expression(sql, columns):
+def test_columns_of_an_expression(sql: str, columns: list[str]) -> None:
     assert [".".join(ref.parts) for ref in Expr(tokenize(Source(sql))).columns] == columns
 
 
@@ -56,11 +56,11 @@ def selected(items: str, rest: str = "") -> list[str]:
         ),
     ],
 )
-def test_calls_inside_a_lambda_read_rows(items, expected):
+def test_calls_inside_a_lambda_read_rows(items: str, expected: str) -> None:
     assert selected(items) == [expected]
 
 
-def test_aggregates_inside_a_lambda():
+def test_aggregates_inside_a_lambda() -> None:
     window = "GROUP BY tumblingwindow('ss', 10)"
     assert selected("transform(collect_list(v), x -> x - avg(v)) AS o", window) == [
         "transform(col_1, x -> x - col_2) -> o"
@@ -76,11 +76,11 @@ def test_aggregates_inside_a_lambda():
         ("transform(array(1), b -> b) AS o", "transform(array(1), b -> b) -> o"),
     ],
 )
-def test_keys_are_not_put_in_the_place_of_parameters(item, expected):
+def test_keys_are_not_put_in_the_place_of_parameters(item: str, expected: str) -> None:
     assert selected(f"count(*), {item}", "GROUP BY tumblingwindow('ss', 10), a + 1")[1] == expected
 
 
-def test_a_field_is_not_taken_for_a_key():
+def test_a_field_is_not_taken_for_a_key() -> None:
     """`s.x` is a key; in `r.s.x` it is the field of another struct."""
     key, other = (Expr(tokenize(Source(sql))) for sql in ("s.x", "r.s.x + s.x"))
     assert put_keys(other, [Field(key, "col_1")]).sql == "r.s.x + col_1"

@@ -32,7 +32,7 @@ def passed(sql: str) -> dict[str, str]:
         ("SELECT ts FROM range(3) CROSS JOIN t", {}),  # ts might be a column of the other
     ],
 )
-def test_where_columns_come_from(sql, expected):
+def test_where_columns_come_from(sql: str, expected: dict[str, str]) -> None:
     assert passed(sql) == expected
 
 
@@ -48,7 +48,7 @@ def test_where_columns_come_from(sql, expected):
         "SELECT x.a FROM t x JOIN t y ON x.k = y.k AND x.ts = y.ts",
     ],
 )
-def test_state_that_the_watermark_bounds(sql):
+def test_state_that_the_watermark_bounds(sql: str) -> None:
     """Spark keeps it, the plan says so, and the watermark is there."""
     text = compiled(sql).explain()
     assert "state=bounded by the watermark" in text
@@ -75,11 +75,11 @@ def test_state_that_the_watermark_bounds(sql):
         ),
     ],
 )
-def test_state_that_would_grow_forever_is_refused(sql, code):
+def test_state_that_would_grow_forever_is_refused(sql: str, code: str) -> None:
     assert refused(sql) == code
 
 
-def test_a_batch_may_group_as_it_likes():
+def test_a_batch_may_group_as_it_likes() -> None:
     assert "bounded by" not in compiled("SELECT k, count(*) FROM files GROUP BY k").explain()
 
 
@@ -97,6 +97,6 @@ def test_a_batch_may_group_as_it_likes():
         ),
     ],
 )
-def test_tables_are_placeholders_in_the_text_for_spark(sql, template):
+def test_tables_are_placeholders_in_the_text_for_spark(sql: str, template: str) -> None:
     found = [node.template for node in logical_nodes(bound(sql)) if isinstance(node, SparkQuery)]
     assert found == [template]

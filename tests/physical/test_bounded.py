@@ -49,19 +49,19 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call", ACCEPTED)
-def test_accepted(call):
+def test_accepted(call: str) -> None:
     assert [one.placement.emit.value for one in operators(f"SELECT {call} FROM t")] == ["on-window-close"]
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_refused_unless_something_bounds_it(call):
+def test_refused_unless_something_bounds_it(call: str) -> None:
     assert refused(f"SELECT {call} FROM t") == "unbounded-state"
     for source in ("t EMIT CHANGES", "files", "changes"):
         operators(f"SELECT {call} FROM {source}".replace("t.ts", "ts"))
 
 
 @pytest.mark.parametrize("call", [*ACCEPTED, *REFUSED])
-def test_one_call_that_cannot_complete_spoils_the_rest(call):
+def test_one_call_that_cannot_complete_spoils_the_rest(call: str) -> None:
     sql = f"SELECT {call}, percent_rank() OVER (PARTITION BY k ORDER BY ts) FROM t"
     assert refused(sql) == "unbounded-state"
 
@@ -89,7 +89,7 @@ def test_one_call_that_cannot_complete_spoils_the_rest(call):
         "SELECT count(*) FROM (SELECT a FROM t) GROUP BY countwindow(2)",
     ],
 )
-def test_time_is_required(sql):
+def test_time_is_required(sql: str) -> None:
     assert refused(sql) == "watermark-required"
 
 
@@ -103,7 +103,7 @@ def test_time_is_required(sql):
         "SELECT sum(r) OVER (ORDER BY at) FROM (SELECT ts AS at, rank() OVER (ORDER BY ts) AS r FROM t)",
     ],
 )
-def test_time_is_not_required(sql):
+def test_time_is_not_required(sql: str) -> None:
     operators(sql)
 
 
@@ -130,13 +130,13 @@ ANYTHING = [
         (TUMBLING.replace("FROM t", "FROM arrivals"), "e"),
     ],
 )
-def test_anything_goes_where_the_partition_closes_with_its_window(call, windows, bound):
+def test_anything_goes_where_the_partition_closes_with_its_window(call: str, windows: str, bound: str) -> None:
     over = operators(f"SELECT {call.format(bound)} FROM {windows}")[0]
     assert over.closes_with_window and not over.waits_for_rows
 
 
 @pytest.mark.parametrize("call", ANYTHING)
-def test_the_same_in_one_select(call):
+def test_the_same_in_one_select(call: str) -> None:
     sql = call.format("window_start()").replace("(c)", "(sum(a))").replace("BY c", "BY sum(a)")
     over = operators(f"SELECT {sql} FROM t GROUP BY tumblingwindow('ss', 10), k")[0]
     assert over.closes_with_window
@@ -152,11 +152,11 @@ def test_the_same_in_one_select(call):
         f"SELECT rank() OVER (ORDER BY b) FROM {SESSIONS}",
     ],
 )
-def test_other_partitions_keep_the_rules(sql):
+def test_other_partitions_keep_the_rules(sql: str) -> None:
     assert refused(sql) == "unbounded-state"
 
 
 @pytest.mark.parametrize(("windows", "order"), [(TUMBLING, "b"), (TUMBLING, "e"), (SESSIONS, "e")])
-def test_a_bound_in_time_order_is_as_good_as_the_time(windows, order):
+def test_a_bound_in_time_order_is_as_good_as_the_time(windows: str, order: str) -> None:
     over = operators(f"SELECT sum(c) OVER (PARTITION BY k ORDER BY {order} ROWS 3 PRECEDING) FROM {windows}")[0]
     assert not over.closes_with_window

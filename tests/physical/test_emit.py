@@ -58,7 +58,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("feature", "emit", "stream", "expected"), ROWS)
-def test_the_table(feature, emit, stream, expected):
+def test_the_table(feature: str, emit: str, stream: str, expected: str) -> None:
     sql = FEATURES[feature].format(stream) + (f" EMIT {emit}" if emit else "")
     if expected in (NO, CHANGELOG, TIME):
         assert refused(sql) == expected
@@ -99,7 +99,7 @@ def test_the_table(feature, emit, stream, expected):
         ("SELECT sum(lag(a)) FROM t GROUP BY tumblingwindow('ss', 1) EMIT ON WINDOW CLOSE", [CLOSE, RELEASE]),
     ],
 )
-def test_several_features(sql, expected):
+def test_several_features(sql: str, expected: list[str]) -> None:
     assert [one.placement.emit.value for one in operators(sql)] == expected
 
 
@@ -112,5 +112,5 @@ def test_several_features(sql, expected):
         "SELECT sum(lag(a)) FROM t GROUP BY tumblingwindow('ss', 1) EMIT IMMEDIATELY",
     ],
 )
-def test_several_features_refused(sql):
+def test_several_features_refused(sql: str) -> None:
     assert refused(sql) == NO

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from planning import catalog, compiled, physical_nodes
 
+from panes.catalog import Catalog
 from panes.explain import info_text
 from panes.physical.explain import rows
 
 
-def info(sql: str, node: str, known=None) -> dict[str, str]:
+def info(sql: str, node: str, known: Catalog | None = None) -> dict[str, str]:
     """What EXPLAIN says about the first node of that name, by word."""
     found = next(one for one in physical_nodes(compiled(sql, known).physical) if type(one).__name__ == node)
     return {name: info_text({name: value}).partition("=")[2] for name, value in rows(found).info.items()}
@@ -95,7 +96,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("sql", "node", "words"), WORDS)
-def test_words(sql, node, words):
+def test_words(sql: str, node: str, words: str) -> None:
     text = " ".join(f"{name}={value}" for name, value in info(sql, node).items())
     for name, value in info(sql, node).items():
         if f"{name}=" in words:
@@ -115,11 +116,11 @@ def test_words(sql, node, words):
         ("SELECT a FROM t", "DataSink", "key"),
     ],
 )
-def test_what_does_not_apply_is_not_said(sql, node, absent):
+def test_what_does_not_apply_is_not_said(sql: str, node: str, absent: str) -> None:
     assert absent not in info(sql, node)
 
 
-def test_state_per_key_hints_at_state_ttl_until_it_is_set():
+def test_state_per_key_hints_at_state_ttl_until_it_is_set() -> None:
     sql = "SELECT lag(a) OVER (PARTITION BY k) FROM t"
     assert "state_ttl" in info(sql, "StatefulFunction")["hint"]
     told = info(sql, "StatefulFunction", catalog(state_ttl="1 day"))

@@ -25,7 +25,7 @@ from panes.physical.plan import (
 SECOND = 1_000_000
 
 
-def decided(sql: str, known=None) -> list[tuple[str, str, str]]:
+def decided(sql: str, known: Catalog | None = None) -> list[tuple[str, str, str]]:
     """Partitions, mode and state of each operator, last evaluated first."""
     found = [one.placement for one in operators(sql, known)]
     return [(", ".join(one.partition_by), one.mode.value, one.state.value) for one in found]
@@ -59,7 +59,7 @@ def decided(sql: str, known=None) -> list[tuple[str, str, str]]:
     ],
 )
 @pytest.mark.parametrize(("stream", "mode"), [("t", "event_time"), ("arrivals", "arrival"), ("files", "batch")])
-def test_features(sql, partition_by, state, stream, mode):
+def test_features(sql: str, partition_by: str, state: str, stream: str, mode: str) -> None:
     assert decided(sql.format(stream)) == [(partition_by, mode, state)]
     (operator,) = operators(sql.format(stream))
     assert operator.placement.one_shard == (partition_by == "")
@@ -82,7 +82,7 @@ def test_features(sql, partition_by, state, stream, mode):
         ),
     ],
 )
-def test_over_on_window_close(call, state):
+def test_over_on_window_close(call: str, state: str) -> None:
     assert decided(f"SELECT {call} FROM t") == [("k", "event_time", state)]
     assert decided(f"SELECT {call} FROM t EMIT CHANGES") == [("k", "event_time", "all-rows")]
     assert decided(f"SELECT {call} FROM changes") == [("k", "arrival", "all-rows")]
@@ -101,7 +101,7 @@ TOP = "row_number() OVER (PARTITION BY k ORDER BY v) AS r"
         (f"SELECT {TOP} FROM (SELECT k, sum(v) OVER (ORDER BY a) AS v FROM t) QUALIFY r <= 3 EMIT CHANGES", "all-rows"),
     ],
 )
-def test_top_n_keeps_candidates_only_where_rows_stay(sql, state):
+def test_top_n_keeps_candidates_only_where_rows_stay(sql: str, state: str) -> None:
     over = operators(sql)[0]
     assert over.top_n == (over.calls[0].argument.output, 3)
     assert over.placement.state.value == state
@@ -133,7 +133,7 @@ WINDOW = "SELECT ts, k, lag(a) AS l FROM t"
         ("SELECT sum(lag(a)) FROM files GROUP BY tumblingwindow('ss', 1)", [False, False]),
     ],
 )
-def test_late_rows_are_dropped_once_and_first(sql, late):
+def test_late_rows_are_dropped_once_and_first(sql: str, late: list[bool]) -> None:
     assert [one.placement.late for one in operators(sql)] == late
 
 
@@ -166,15 +166,16 @@ BY_K, BY_A = "OVER (PARTITION BY k)", "OVER (PARTITION BY a)"
         ("lag(a) OVER (PARTITION BY lag(b))", [("", "lag(b)"), ("col_1", "lag(a)")]),
     ],
 )
-def test_stages(items, expected):
+def test_stages(items: str, expected: list[tuple[str, str]]) -> None:
     assert stages(items) == expected
 
 
 # ── Time, key and state_ttl ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def placed(sql: str, known=None) -> Placement:
-    return operators(sql, known)[0].placement
+def placed(sql: str, known: Catalog | None = None) -> Placement:
+    placement: Placement = operators(sql, known)[0].placement
+    return placement
 
 
 @pytest.mark.parametrize(
@@ -190,12 +191,12 @@ def placed(sql: str, known=None) -> Placement:
          "GROUP BY tumblingwindow('ss', 1), k, a", "col_1", -1, ("k", "a")),
     ],
 )  # fmt: skip
-def test_order(sql, time, shift, key):
+def test_order(sql: str, time: str | None, shift: int, key: tuple[str, ...]) -> None:
     found = placed(sql)
     assert (found.time, found.time_shift, found.key) == (time, shift, key)
 
 
-def test_a_changelog_is_ordered_by_its_sequence():
+def test_a_changelog_is_ordered_by_its_sequence() -> None:
     """By the operator that reads it first."""
     for sql, sequences in (
         ("SELECT rank() OVER (ORDER BY a) FROM changes", ["b"]),
@@ -219,7 +220,7 @@ def test_a_changelog_is_ordered_by_its_sequence():
         ("SELECT rank() OVER (ORDER BY a) FROM (SELECT a FROM t) EMIT CHANGES", None),  # no time, nothing expires
     ],
 )
-def test_state_ttl(sql, ttl):
+def test_state_ttl(sql: str, ttl: int | None) -> None:
     assert placed(sql, catalog(state_ttl="1 hour")).state_ttl == ttl
 
 
@@ -241,12 +242,12 @@ def test_state_ttl(sql, ttl):
         ("SELECT rank() OVER (ORDER BY a) FROM changes", False),
     ],
 )
-def test_watermark(sql, present):
+def test_watermark(sql: str, present: bool) -> None:
     found = [node for node in physical_nodes(compiled(sql).physical) if isinstance(node, Watermark)]
     assert [(node.time, node.delay) for node in found] == ([("ts", 10 * SECOND)] if present else [])
 
 
-def test_every_row_of_the_stream_moves_the_watermark():
+def test_every_row_of_the_stream_moves_the_watermark() -> None:
     """It stands right on the source, below any WHERE."""
     sql = "SELECT lag(a) FROM (SELECT ts, a FROM t WHERE b > 0) WHERE a > 0"
     assert node_names(physical_nodes(compiled(sql).physical))[-3:] == ["Filter", "Watermark", "DataSource"]
@@ -266,12 +267,12 @@ def test_every_row_of_the_stream_moves_the_watermark():
         ("lag(a) OVER (ORDER BY ts)", False),
     ],
 )
-def test_waits_for_rows(call, waits):
+def test_waits_for_rows(call: str, waits: bool) -> None:
     assert operators(f"SELECT {call} FROM t")[0].waits_for_rows is waits
     assert operators(f"SELECT {call} FROM t EMIT CHANGES")[0].waits_for_rows is False
 
 
-def test_frames_are_texts_and_names():
+def test_frames_are_texts_and_names() -> None:
     (call,) = operators("SELECT sum(a) OVER (ORDER BY ts RANGE INTERVAL '1' DAY PRECEDING) FROM t")[0].calls
     assert (call.frame.unit, call.frame.start.edge, call.frame.start.offset) == (
         "RANGE",
@@ -281,7 +282,7 @@ def test_frames_are_texts_and_names():
     assert (call.frame.end.edge, call.frame.end.offset) == ("CURRENT ROW", None)
 
 
-def test_order_by_is_written_out():
+def test_order_by_is_written_out() -> None:
     (over,) = operators("SELECT rank() OVER (ORDER BY a, v DESC, b NULLS LAST) FROM files")
     assert [(one.sql, one.descending, one.nulls_first) for one in over.order_by] == [
         ("a", False, True),
@@ -293,7 +294,7 @@ def test_order_by_is_written_out():
 # ── Changelogs ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_filters_and_projections_know_that_rows_are_changes():
+def test_filters_and_projections_know_that_rows_are_changes() -> None:
     for sql in (
         "SELECT k FROM changes WHERE a > 0",
         "SELECT rank() OVER (ORDER BY v) AS r FROM t QUALIFY r < 9 EMIT CHANGES",
@@ -335,14 +336,14 @@ ALWAYS = {"preimages": "always"}
         ("SELECT v FROM (SELECT v + 1 AS v FROM c) WHERE v > 0", {}, "Filter Normalize"),
     ],
 )  # fmt: skip
-def test_a_changelog_is_normalized_where_old_rows_may_be_missing(sql, options, nodes):
+def test_a_changelog_is_normalized_where_old_rows_may_be_missing(sql: str, options: dict[str, str], nodes: str) -> None:
     plan = compiled(sql, changelog(**options)).physical
     own = (DataSource, DataSink, Project)
     assert [type(node).__name__ for node in physical_nodes(plan) if not isinstance(node, own)] == nodes.split()
 
 
 @pytest.mark.parametrize(("sequence", "ttls"), [("seq", [None, 60 * SECOND]), (None, [None, None])])
-def test_state_ttl_of_a_changelog_is_for_its_sequences(sequence, ttls):
+def test_state_ttl_of_a_changelog_is_for_its_sequences(sequence: str | None, ttls: list[int | None]) -> None:
     known = changelog(sequence=sequence, state_ttl="1 minute")
     found = stateful("SELECT rank() OVER (PARTITION BY v ORDER BY id) FROM c", known)
     assert [one.placement.state_ttl for one in found] == ttls
@@ -384,11 +385,11 @@ GROUPED = "GROUP BY tumblingwindow('ss', 1), k, upper(k) EMIT CHANGES"
         ("SELECT rank() OVER (ORDER BY a) AS r, k FROM arrivals EMIT CHANGES", ()),
     ],
 )
-def test_what_identifies_a_row_of_the_result(sql, key):
+def test_what_identifies_a_row_of_the_result(sql: str, key: tuple[str, ...]) -> None:
     assert compiled(sql).physical.key == key
 
 
-def test_an_append_result_has_no_key():
+def test_an_append_result_has_no_key() -> None:
     assert compiled("SELECT k, lag(a) FROM t").physical.key == ()
 
 
@@ -405,26 +406,26 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_specs_pickle_and_come_back_equal(sql):
+def test_specs_pickle_and_come_back_equal(sql: str) -> None:
     plan = compiled(sql).physical
     assert pickle.loads(pickle.dumps(plan)) == plan
     assert hash(plan) == hash(compiled(sql).physical)
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_specs_are_frozen(sql):
+def test_specs_are_frozen(sql: str) -> None:
     for node in physical_nodes(compiled(sql).physical):
         name = dataclasses.fields(node)[0].name
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(node, name, None)
 
 
-def test_the_sink_names_the_columns():
+def test_the_sink_names_the_columns() -> None:
     plan = compiled("INSERT INTO out SELECT a, a, lag(a) AS l FROM t").physical
     assert (plan.sink, plan.columns) == ("out", ("a", "a", "l"))
 
 
-def test_aggregates_keep_what_was_written():
+def test_aggregates_keep_what_was_written() -> None:
     (window,) = operators(
         "SELECT count(DISTINCT a), first(b) IGNORE NULLS FILTER (WHERE ok) FROM t GROUP BY countwindow(2)"
     )
@@ -434,7 +435,7 @@ def test_aggregates_keep_what_was_written():
     ]
 
 
-def test_of_two_windows_in_one_select_the_one_that_waits_comes_last():
+def test_of_two_windows_in_one_select_the_one_that_waits_comes_last() -> None:
     nodes = operators(
         "SELECT lead(v) OVER (PARTITION BY k ORDER BY ts), sum(v) OVER (PARTITION BY a ORDER BY ts) FROM t"
     )
@@ -442,7 +443,7 @@ def test_of_two_windows_in_one_select_the_one_that_waits_comes_last():
     assert [node.waits_for_rows for node in nodes] == [True, False]
 
 
-def test_nested_calls_share_the_stages_of_their_partitionings():
+def test_nested_calls_share_the_stages_of_their_partitionings() -> None:
     """Four columns of three levels each need three operators, not nine."""
     call = "lag(lag(lag(a + {}) OVER (PARTITION BY k)) OVER (PARTITION BY b)) OVER (PARTITION BY k)"
     plan = compiled(f"SELECT {', '.join(call.format(i) for i in range(4))} FROM t").physical

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .choices import Choices
 from .grammar import LITERALS, Scope, condition, expression, leaf
@@ -141,7 +142,11 @@ def stateful(c: Choices, scope: Scope, keys: list[str]) -> Stateful:
     if function in ("acc_min", "acc_max"):
         type_ = c.pick([one for one in FLAT if scope.of(one)])
     when = c.chance(50)
-    common = {"partition": partition, "condition": condition(c, scope, 1) if c.chance(30) else None, "when": when}
+    common: dict[str, Any] = {
+        "partition": partition,
+        "condition": condition(c, scope, 1) if c.chance(30) else None,
+        "when": when,
+    }
     x = expression(c, scope, type_, 1)
     default = leaf(c, scope, type_) if type_ in LITERALS and c.chance(30) else None
     match function:

@@ -72,8 +72,7 @@ def smallest(seed: int, seconds: float = 60) -> tuple[Generated, str]:
             if len(made.case.cuts) > 1 and fails(one):
                 made = one
                 break
-        rows = fewer(list(made.case.rows), lambda rows, made=made: fails(_fewer_rows(made, rows)))
-        made = _fewer_rows(made, rows)
+        made = _with_fewer_rows(made, fails)
         made = _simpler_cut(made, fails)
     wrong = attempt(made)[1]
     assert wrong is not None
@@ -84,6 +83,10 @@ def _kind(wrong: str | None) -> str:
     """What tells findings apart while one is shrunk."""
     last = (wrong or "").strip().splitlines()
     return next((line.split(":")[0] for line in reversed(last) if line and not line.startswith(" ")), "")[:40]
+
+
+def _with_fewer_rows(made: Generated, fails: Callable[[Generated], bool]) -> Generated:
+    return _fewer_rows(made, fewer(list(made.case.rows), lambda rows: fails(_fewer_rows(made, rows))))
 
 
 def _fewer_rows(made: Generated, rows: list[Row]) -> Generated:

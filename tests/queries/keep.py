@@ -46,7 +46,7 @@ def _comparable(value: Any) -> Any:
         case bool() | None | str():
             return value
         case int() | float() | Decimal():
-            return f"{float(value) + 0.0:.9g}" if abs(value) < 2**53 or value != value else str(value)
+            return f"{float(value) + 0.0:.9g}" if -(2**53) < value < 2**53 or value != value else str(value)
         case datetime():
             return (value.astimezone(UTC) if value.tzinfo is not None else value).isoformat()
         case date():

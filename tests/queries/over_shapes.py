@@ -54,11 +54,7 @@ def with_over(c: Choices, below: Shape, changes: bool) -> Shape:
     items = [*kept, *(f"{call.sql} OVER ({spec.sql(False)}) AS {name}" for name, (call, spec) in calls.items())]
     duck = [*kept]
     for name, (call, spec) in calls.items():
-        duck.append(
-            f"{call.duck if call.duck is not None else 'NULL'} OVER ({spec.sql(True)}) AS {name}"
-            if call.duck
-            else f"NULL AS {name}"
-        )
+        duck.append(f"{call.duck} OVER ({spec.sql(True)}) AS {name}" if call.duck else f"NULL AS {name}")
     qualify = qualify_duck = ""
     if c.chance(25):
         partition = (below.bounds[0],) if closes else tuple(c.some(below.keys, 0, 1))

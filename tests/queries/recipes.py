@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -91,7 +92,7 @@ def below(c: Choices, stream: Stream, table: pa.Table | None, arrival: bool = Fa
     return named(c, plain(c, found)) if c.chance(25) else found
 
 
-Table = pa.Table | None
+Table: TypeAlias = pa.Table | None
 Made = tuple[Stream, Shape, str]
 
 

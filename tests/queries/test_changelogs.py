@@ -77,7 +77,7 @@ def cut(random: Random, rows: pa.Table) -> list[list[pa.Table]]:
 
 @pytest.mark.parametrize("sql", QUERIES)
 @pytest.mark.parametrize("in_sequence", [False, True])
-def test_what_changes_leave(sql, in_sequence):
+def test_what_changes_leave(sql: str, in_sequence: bool) -> None:
     with no_spark():
         for seed in range(3):
             random = Random(seed)
@@ -106,7 +106,7 @@ EXPIRING = [
 
 
 @pytest.mark.parametrize("sql", EXPIRING)
-def test_partitions_that_expire(sql):
+def test_partitions_that_expire(sql: str) -> None:
     """With a state_ttl, rows out of order but not late: the stream is what the batch is."""
     with no_spark():
         for seed in range(4):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from present import present
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -27,7 +28,7 @@ SPECULATION = {
 def main(folder: Path, mode: str, master: str) -> None:
     spark = cluster(folder, SPECULATION, master)
     spark.sparkContext.setLogLevel("ERROR")
-    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    log4j = present(spark.sparkContext._jvm).org.apache.logging.log4j
     log4j.core.config.Configurator.setLevel("org.apache.spark.scheduler.TaskSetManager", log4j.Level.INFO)
     if mode == "failing":
         run_with_a_sink_that_fails(spark, folder)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from present import present
 from pyspark.sql import SparkSession
 
 from panes import Engine
@@ -37,7 +39,7 @@ def tables(done: Replay) -> list[list[tuple[Any, ...]]]:
 
 
 @pytest.mark.parametrize("partition", ["p", "id"])
-def test_sequence_orders_changes_across_micro_batches(spark, partition):
+def test_sequence_orders_changes_across_micro_batches(spark: SparkSession, partition: str) -> None:
     """Sequences 1, 3, 2: the last is stale, in one micro-batch or in three; a tombstone outlives a restart."""
     sql = f"SELECT id, p, x, sum(x) OVER (PARTITION BY {partition} ORDER BY x) AS s FROM t"
     changes = [
@@ -51,9 +53,13 @@ def test_sequence_orders_changes_across_micro_batches(spark, partition):
     assert whole.counter("stale_rows") == cut.counter("stale_rows") == 2
 
 
-def test_sequence_of_a_deleted_key_is_kept_for_state_ttl(spark):
+def test_sequence_of_a_deleted_key_is_kept_for_state_ttl(spark: SparkSession) -> None:
     times = ["2024-01-01 00:00:00", "2024-01-01 00:00:10", "2024-01-01 00:00:21"]
-    batches = [[(DELETE, 1, None, None, 5)], [(INSERT, 1, "a", 1, 4)], [(INSERT, 1, "a", 2, 3)]]
+    batches: list[list[tuple[Any, ...]]] = [
+        [(DELETE, 1, None, None, 5)],
+        [(INSERT, 1, "a", 1, 4)],
+        [(INSERT, 1, "a", 2, 3)],
+    ]
     done = run(
         spark, RANKED, *batches, schema=f"{SCHEMA}, seq int", sequence="seq", state_ttl="20 seconds", clock=times
     )
@@ -64,14 +70,17 @@ def test_sequence_of_a_deleted_key_is_kept_for_state_ttl(spark):
 # ── Line 6: changelog seams ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_lone_postimage_moves_a_row_to_another_shard(spark):
+def test_lone_postimage_moves_a_row_to_another_shard(spark: SparkSession) -> None:
     """No preimage tells the old shard; deletes bring only their key."""
-    moves = [[(AFTER, key, "bcdefg"[key], key) for key in range(6)], [(DELETE, key, None, None) for key in range(6)]]
+    moves: list[list[tuple[Any, ...]]] = [
+        [(AFTER, key, "bcdefg"[key], key) for key in range(6)],
+        [(DELETE, key, None, None) for key in range(6)],
+    ]
     done = run(spark, RANKED, [(INSERT, key, "abcdef"[key], 0) for key in range(6)], *moves)
     assert tables(done)[1:] == [[(key, "bcdefg"[key], key, 1) for key in range(6)], []]
 
 
-def test_lone_postimage_that_where_rejects_deletes_the_row(spark):
+def test_lone_postimage_that_where_rejects_deletes_the_row(spark: SparkSession) -> None:
     """Below OVER, above it, and without any; and what WHERE let in again comes back."""
     rows = [[(INSERT, 1, "a", 5), (INSERT, 2, "a", 7)], [(AFTER, 1, "a", -5)], [(AFTER, 1, "b", 8)]]
     below = run(spark, f"{RANKED} WHERE x > 0", *rows)
@@ -97,7 +106,7 @@ PAIRS = [(BEFORE, 1, "a", 1), (BEFORE, 2, "a", 2), (AFTER, 2, "b", -2), (AFTER, 
 
 
 @pytest.mark.parametrize("preimages", ["maybe", "always"])
-def test_pairs_are_apart_and_preimages_last(spark, preimages):
+def test_pairs_are_apart_and_preimages_last(spark: SparkSession, preimages: str) -> None:
     """A preimage is the last row of a micro-batch, and pairs are not adjacent."""
     rows = [[(INSERT, 1, "a", 1), (INSERT, 2, "a", 2), (INSERT, 3, "c", 3)], PAIRS, [(AFTER, 3, "c", 4)]]
     done = run(spark, "SELECT id, p, x FROM t WHERE x > 0", *rows, preimages=preimages)
@@ -107,13 +116,13 @@ def test_pairs_are_apart_and_preimages_last(spark, preimages):
 
 
 @pytest.mark.parametrize("preimages", ["maybe", "always"])
-def test_files_and_splits_inside_pairs(spark, tmp_path, preimages):
+def test_files_and_splits_inside_pairs(spark: SparkSession, tmp_path: Path, preimages: str) -> None:
     """Every row of a micro-batch is read by another task: files are split where no pair ends."""
     rows = [dict(zip(("_change_type", "id", "p", "x"), one, strict=True)) for one in PAIRS]
     before = [{**row, "_change_type": INSERT} for row in rows if row["_change_type"] == BEFORE]
     write_file(tmp_path / "t", 0, before)
     write_file(tmp_path / "t", 1, [*rows, {**rows[-1], "_change_type": AFTER, "x": 9}])
-    old = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    old = present(spark.conf.get("spark.sql.files.maxPartitionBytes"))
     spark.conf.set("spark.sql.files.maxPartitionBytes", "70")
     try:
         engine = Engine(spark, shards=2)
@@ -133,7 +142,7 @@ def test_files_and_splits_inside_pairs(spark, tmp_path, preimages):
 
 
 @pytest.mark.parametrize("options", [{}, {"preimages": "always"}])
-def test_change_types_that_are_none_of_the_four_words(spark, options):
+def test_change_types_that_are_none_of_the_four_words(spark: SparkSession, options: dict[str, str]) -> None:
     sql = "SELECT id, x FROM t"
     rows = [(INSERT, 1, "a", 1), ("INSERT", 7, "a", 2), (None, 8, "a", 3)]
     done = run(spark, sql, rows, on_inconsistency="skip", **options)
@@ -149,11 +158,11 @@ def test_change_types_that_are_none_of_the_four_words(spark, options):
 TIMED = "SELECT id, count(*) OVER (PARTITION BY p ORDER BY x) AS c FROM t EMIT CHANGES"
 
 
-def test_state_ttl_of_partitions_that_emit_changes(spark):
+def test_state_ttl_of_partitions_that_emit_changes(spark: SparkSession) -> None:
     """A row more than the ttl after the one before begins anew, as in a batch; one between joins the two again."""
     rows = [(1, "a", 1, 0), (2, "a", 2, 5), (3, "a", 3, 30), (4, "b", 1, 31), (5, "a", 4, 18), (6, "a", 5, 70)]
     timed = [(key, p, x, f"2024-01-01 00:{at // 60:02}:{at % 60:02}") for key, p, x, at in rows]
-    options = {"time": "ts", "state_ttl": "15 seconds", "key": ["id"]}
+    options: dict[str, Any] = {"time": "ts", "state_ttl": "15 seconds", "key": ["id"]}
     stream = Stream(f"{SCHEMA}, ts timestamp", [timed[:4], timed[4:5], timed[5:]], watermark="15 seconds", **options)
     done = replay(TIMED, spark=spark, shards=2, t=stream)
     assert tables(done)[:2] == [[(1, 1), (2, 2), (3, 1), (4, 1)], [(1, 1), (2, 2), (3, 3), (4, 1), (5, 4)]]

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from panes.testing import Stream, replay
 
@@ -124,7 +125,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_windows_close_by_the_watermark(spark, name):
+def test_windows_close_by_the_watermark(spark: SparkSession, name: str) -> None:
     case = CASES[name]
     stream = Stream("ts timestamp, k string, v double", case.batches, time="ts", watermark=case.delay)
     done = replay(case.sql, flush=False, spark=spark, s=stream)
@@ -132,7 +133,7 @@ def test_windows_close_by_the_watermark(spark, name):
     assert done.counter("late_rows") == 0
 
 
-def test_the_end_of_input_closes_a_tumbling_window(spark):
+def test_the_end_of_input_closes_a_tumbling_window(spark: SparkSession) -> None:
     done = replay(
         "SELECT b, sum(a) AS s FROM s GROUP BY tumblingwindow('ss', 10), b",
         spark=spark,
@@ -146,7 +147,7 @@ def test_the_end_of_input_closes_a_tumbling_window(spark):
     assert done.rows == [{"b": 1, "s": 5}]
 
 
-def test_rows_out_of_order_within_the_delay_all_count(spark):
+def test_rows_out_of_order_within_the_delay_all_count(spark: SparkSession) -> None:
     done = replay(
         "SELECT sum(a) AS s FROM stream_eventtime GROUP BY tumblingwindow('ss', 10)",
         spark=spark,
@@ -160,7 +161,7 @@ def test_rows_out_of_order_within_the_delay_all_count(spark):
     assert done.rows == [{"s": 12}]
 
 
-def test_having_on_a_count_window(spark):
+def test_having_on_a_count_window(spark: SparkSession) -> None:
     """Without a time, rows count as they come, and the fourth closes the window."""
     done = replay(
         "SELECT sum(a) AS s, b FROM stream GROUP BY countwindow(4), b HAVING sum(a) > 2 AND sum(a) < 10",

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from panes import Engine
 from panes.testing import Stream, replay
@@ -50,7 +51,7 @@ def tuples(rows: list[dict[str, Any]]) -> Counter[Any]:
 @pytest.mark.parametrize(
     ("count", "every", "partitioned"), [(4, None, False), (3, None, True), (3, 2, True), (2, 3, False)]
 )
-def test_count_windows(spark, count, every, partitioned):
+def test_count_windows(spark: SparkSession, count: int, every: int | None, partitioned: bool) -> None:
     """`window_start()` and `window_end()` are the times of the first and the last row."""
     window = f"countwindow({count}{'' if every is None else f', {every}'})"
     over, key = (" OVER (PARTITION BY k)", "k, ") if partitioned else ("", "")
@@ -76,7 +77,7 @@ def test_count_windows(spark, count, every, partitioned):
     assert tuples(rows_of(engine.sql(sql))) == Counter(expected)
 
 
-def test_keys_group_inside_a_count_window_and_having_filters(spark):
+def test_keys_group_inside_a_count_window_and_having_filters(spark: SparkSession) -> None:
     sql = "SELECT k, u, count(*) AS n FROM t GROUP BY countwindow(5) OVER (PARTITION BY k), k, u HAVING count(*) > 1"
     expected: list[Any] = []
     for window in counted(5, None, True):
@@ -85,7 +86,7 @@ def test_keys_group_inside_a_count_window_and_having_filters(spark):
     assert tuples(replay(sql, spark=spark, t=events()).rows) == Counter(expected)
 
 
-def test_count_windows_of_arrival(spark):
+def test_count_windows_of_arrival(spark: SparkSession) -> None:
     """Rows without a time count in the order in which they come, however they are cut."""
     numbers = list(range(1, 12))
     for cuts in ([numbers], [numbers[:4], numbers[4:5], numbers[5:]]):
@@ -128,14 +129,14 @@ RAW = {
 
 
 @pytest.mark.parametrize("window", RAW)
-def test_a_window_without_aggregates_gives_its_rows(spark, window):
+def test_a_window_without_aggregates_gives_its_rows(spark: SparkSession, window: str) -> None:
     """Once for each window they are in."""
     out = replay(f"SELECT * FROM t GROUP BY {window}", spark=spark, t=events())
     expected = [row for rows in RAW[window] for row in rows]
     assert tuples(out.rows) == Counter(expected)
 
 
-def test_rows_of_a_window_come_in_order(spark):
+def test_rows_of_a_window_come_in_order(spark: SparkSession) -> None:
     sql = "SELECT v, window_start() AS w FROM t GROUP BY tumblingwindow('ss', 5)"
     out = replay(sql, spark=spark, t=events())
     by_window: dict[Any, list[int]] = defaultdict(list)
@@ -144,7 +145,7 @@ def test_rows_of_a_window_come_in_order(spark):
     assert sorted(by_window.values()) == sorted([row[3] for row in rows] for rows in hopping(5, 5))
 
 
-def test_keys_without_aggregates_give_one_row_per_key_set(spark):
+def test_keys_without_aggregates_give_one_row_per_key_set(spark: SparkSession) -> None:
     sql = "SELECT k, window_end() AS e FROM t GROUP BY tumblingwindow('ss', 5), k"
     expected = {(row[1], start + timedelta(seconds=5)) for row in ROWS for start in starts(row[0], 5, 5)}
     assert tuples(replay(sql, spark=spark, t=events()).rows) == Counter(expected)

@@ -74,16 +74,16 @@ def refused(of: Any, type_: DataType) -> str:
 
 
 @pytest.mark.parametrize("type_", COMPARED, ids=DataType.simpleString)
-def test_types_that_are_compared(type_):
+def test_types_that_are_compared(type_: Any) -> None:
     assert compared_type("k", rows(type_)) == known_type("k", rows(type_)) == type_.simpleString()
 
 
 @pytest.mark.parametrize("type_", HELD, ids=DataType.simpleString)
-def test_types_that_go_through_but_are_not_compared(type_):
+def test_types_that_go_through_but_are_not_compared(type_: DataType) -> None:
     assert known_type("k", rows(type_)) == type_.simpleString()
     assert refused(compared_type, type_) == "not-executable"
 
 
 @pytest.mark.parametrize("type_", NOT_HELD, ids=DataType.simpleString)
-def test_types_that_are_not_held(type_):
+def test_types_that_are_not_held(type_: Any) -> None:
     assert refused(known_type, type_) == refused(compared_type, type_) == "not-executable"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +30,9 @@ class Computed:
     """A kernel that computes its calls over all rows, by DuckDB or, for the call `arrow`, by Arrow."""
 
     calls: tuple[Call, ...]
+
+    def depends_on(self) -> Mapping[str, Any]:
+        return {}
 
     def pack(self, rows: pa.Table) -> pa.Table:
         return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def same(engine: Engine, ours: str, theirs: str) -> None:
     )
 
 
-def test_constant_expressions_and_nulls_inside_parentheses(engine):
+def test_constant_expressions_and_nulls_inside_parentheses(engine: Engine) -> None:
     items = """i, lag(i, 0 + 1) OVER w AS a, lead(i, CAST(2 AS INT), -i) OVER w AS b, ntile(2 * 2) OVER w AS c,
       nth_value(i, 1 + 1) OVER w AS d,
       count(*) OVER (ORDER BY ts ROWS BETWEEN 1 + 1 PRECEDING AND 2 - 1 FOLLOWING) AS e,
@@ -52,14 +52,14 @@ def test_constant_expressions_and_nulls_inside_parentheses(engine):
     same(engine, f"SELECT {inside}", f"SELECT {outside}")
 
 
-def test_numbers_of_range_frames_are_cast_as_spark_casts_them(engine):
+def test_numbers_of_range_frames_are_cast_as_spark_casts_them(engine: Engine) -> None:
     """Spark takes 1.5 for 1 where ORDER BY is an integer."""
     frames = ("RANGE 1.5 PRECEDING", "RANGE BETWEEN 2 * 1 PRECEDING AND 1 PRECEDING", "RANGE '2' PRECEDING")
     counts = ", ".join(f"count(*) OVER (ORDER BY i {frame})" for frame in frames)
     same(engine, f"SELECT i, {counts} FROM t", f"SELECT i, {counts} FROM t")
 
 
-def test_keys_of_arrays_and_structs(engine):
+def test_keys_of_arrays_and_structs(engine: Engine) -> None:
     items = "count(*), count(DISTINCT arr), count(DISTINCT st), percentile(i, array(1 / 4, '0.5'))"
     for key in ("arr", "st", "odd"):
         same(engine, f"SELECT {items} FROM t GROUP BY {TUMBLING}, {key}", f"SELECT {items} FROM t GROUP BY {key}")
@@ -67,7 +67,7 @@ def test_keys_of_arrays_and_structs(engine):
     same(engine, rank, rank)
 
 
-def test_lambdas(engine):
+def test_lambdas(engine: Engine) -> None:
     """A call in a lambda is computed once a row or group."""
     item = "transform(collect_list(i), e -> e - max(i)) AS d, aggregate(collect_list(i), 0, (s, e) -> s + e) AS s"
     same(engine, f"SELECT {item} FROM t GROUP BY {TUMBLING}", f"SELECT {item} FROM t")
@@ -102,19 +102,19 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_refused_when_built(engine, sql):
+def test_refused_when_built(engine: Engine, sql: str) -> None:
     with pytest.raises(PanesError) as caught:
         engine.sql(sql)
     assert caught.value.code == REFUSED[sql]
 
 
 @pytest.mark.parametrize("name", ["len", "UPPER", "language_udf"])
-def test_a_function_of_the_session_is_taken(spark, engine, name):
+def test_a_function_of_the_session_is_taken(spark: SparkSession, engine: Engine, name: str) -> None:
     class Mine(StatefulFunction):
-        def return_type(self, input_types):
+        def return_type(self, input_types: Sequence[str]) -> str:
             return "int"
 
-        def create_instance(self):
+        def create_instance(self) -> StatefulFunctionInstance:
             return StatefulFunctionInstance()
 
     spark.udf.register("language_udf", lambda x: x)

@@ -146,7 +146,7 @@ def spark_sql(window: str, aggregates: list[str], keys: str = "k") -> str:
 
 
 @pytest.mark.parametrize(("window", "type_"), CASES)
-def test_aggregates(spark, window, type_):
+def test_aggregates(spark: SparkSession, window: str, type_: str) -> None:
     df = frame(spark, type_)
     engine = Engine(spark)
     engine.stream("t", df, time="ts", key=["n"])
@@ -156,7 +156,7 @@ def test_aggregates(spark, window, type_):
 
 
 @pytest.mark.parametrize("type_", ["bigint", "double", "decimal(38,10)"])
-def test_distinct_in_sessions(spark, type_):
+def test_distinct_in_sessions(spark: SparkSession, type_: str) -> None:
     """The oracle collects a session's values first, and then aggregates those that differ."""
     df = frame(spark, type_).where("x IS NULL OR abs(x) < 1e100")
     df.createOrReplaceTempView("oracle_rows")
@@ -171,7 +171,7 @@ def test_distinct_in_sessions(spark, type_):
         check_same(ours, spark.sql(f"SELECT k, ws, we, {values} FROM ({one_by_one}) GROUP BY k, ws, we"))
 
 
-def test_aliases(spark):
+def test_aliases(spark: SparkSession) -> None:
     """Other names are the same aggregates."""
     df = frame(spark, "int")
     engine = Engine(spark)
@@ -189,7 +189,7 @@ def test_aliases(spark):
         check_same(aliases, engine.sql(panes_sql("tumbling", [call(one.name, one) for _, one in taken])))
 
 
-def test_nulls_are_ignored_on_request(spark):
+def test_nulls_are_ignored_on_request(spark: SparkSession) -> None:
     df = frame(spark, "string")
     engine = Engine(spark)
     engine.stream("t", df, time="ts", key=["n"])
@@ -204,7 +204,7 @@ def test_nulls_are_ignored_on_request(spark):
     check_same(engine.sql(panes_sql("tumbling", argued)), expected)
 
 
-def test_several_arguments_and_percentages(spark):
+def test_several_arguments_and_percentages(spark: SparkSession) -> None:
     df = frame(spark, "double").where("x < 100")
     df.createOrReplaceTempView("oracle_rows")
     engine = Engine(spark)
@@ -238,7 +238,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("keys", KEYS)
-def test_keys(spark, keys):
+def test_keys(spark: SparkSession, keys: str) -> None:
     """-0.0 and 0.0 are one key, all NaNs are one key, NULL is a key."""
     window = "session" if keys in ("double", "none") else "tumbling"
     df = frame(spark, "int").selectExpr(
@@ -261,7 +261,7 @@ def test_keys(spark, keys):
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_times_without_zone(spark, window):
+def test_times_without_zone(spark: SparkSession, window: str) -> None:
     """Window bounds have the time column's type."""
     df = frame(spark, "int").selectExpr("CAST(ts AS TIMESTAMP_NTZ) AS ts", "k", "x", "n")
     df.createOrReplaceTempView("oracle_rows")
@@ -273,7 +273,7 @@ def test_times_without_zone(spark, window):
 @pytest.mark.parametrize(
     ("window", "type_"), [("tumbling", "double"), ("hopping", "decimal(38,10)"), ("session", "string")]
 )
-def test_a_stream_gives_what_the_batch_gives(spark, window, type_):
+def test_a_stream_gives_what_the_batch_gives(spark: SparkSession, window: str, type_: str) -> None:
     """The same rows in two micro-batches; none is late, for the delay is longer than all of them."""
     df = frame(spark, type_)
     engine = Engine(spark)
@@ -293,7 +293,7 @@ def test_a_stream_gives_what_the_batch_gives(spark, window, type_):
 
 MOST = 2**63 - 1
 NINES = Decimal("9" * 28 + "." + "9" * 10)
-OVERFLOWS = {
+OVERFLOWS: dict[str, tuple[list[Any], list[Any], Any]] = {
     "bigint": ([MOST, MOST], [MOST, MOST, -MOST], MOST),
     "decimal(38,10)": ([NINES, NINES], [NINES, NINES, NINES.copy_negate()], NINES),
 }
@@ -311,7 +311,7 @@ def summed(spark: SparkSession, type_: str, values: list[Any], function: str = "
 
 
 @pytest.mark.parametrize("type_", OVERFLOWS)
-def test_a_sum_that_overflows_fails(spark, type_):
+def test_a_sum_that_overflows_fails(spark: SparkSession, type_: str) -> None:
     ours, theirs = summed(spark, type_, OVERFLOWS[type_][0])
     with pytest.raises(Exception, match=r"OVERFLOW|OUT_OF_RANGE"):
         theirs.collect()
@@ -320,14 +320,14 @@ def test_a_sum_that_overflows_fails(spark, type_):
 
 
 @pytest.mark.parametrize("type_", OVERFLOWS)
-def test_a_sum_that_comes_back_is_fine(spark, type_):
+def test_a_sum_that_comes_back_is_fine(spark: SparkSession, type_: str) -> None:
     _, values, expected = OVERFLOWS[type_]
     (row,) = summed(spark, type_, values)[0].collect()
     assert row["c0"] == expected
 
 
 @pytest.mark.parametrize("type_", OVERFLOWS)
-def test_without_ansi_a_sum_overflows_as_in_spark(spark, type_):
+def test_without_ansi_a_sum_overflows_as_in_spark(spark: SparkSession, type_: str) -> None:
     """BIGINT wraps around, a decimal is NULL."""
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

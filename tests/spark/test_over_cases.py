@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from panes.testing import Stream, replay
 from panes.testing.replay import table_of
@@ -195,7 +196,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_table_after_each_change(spark, name):
+def test_table_after_each_change(spark: SparkSession, name: str) -> None:
     case = CASES[name]
     stream = Stream(case.schema, case.batches, key=[case.key], changelog=True)
     done = replay(case.sql, flush=False, spark=spark, t=stream)
@@ -204,7 +205,7 @@ def test_table_after_each_change(spark, name):
         check_rows(table_of(came), [dict(zip(case.names.split(), row, strict=True)) for row in table])
 
 
-def test_late_rows_are_dropped_on_window_close(spark):
+def test_late_rows_are_dropped_on_window_close(spark: SparkSession) -> None:
     day = "2024-01-01 "
     rows = [
         [(1, day + "00:00:00", 1, 1), (2, day + "00:10:00", 2, 1)],

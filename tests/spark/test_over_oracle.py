@@ -48,7 +48,7 @@ ORDERS = (
 def made(count: int = 60) -> list[tuple[object, ...]]:
     """No two rows have one time: ties are Panes' own to break."""
     choose = random.Random(1)
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for number in range(count):
         values = (
             choose.choice(["a", "b", None]),

@@ -115,8 +115,9 @@ def task(name: str, store: Store, batch: int, blobs: list[Any], query: str = "q"
     """A task of a micro-batch on a store; the blobs come in any order."""
     kernel, outputs = KERNELS[name]
     shard = ShardProcessor(Shard(kernel, outputs, Identity({"query": query}, {})))
-    shard.init(store)
-    times = SimpleNamespace(getCurrentWatermarkInMs=lambda: (batch - 2) * 4000 + SHIFT_MS)
+    handle: Any = store  # what Spark hands over, as far as it is used
+    shard.init(handle)
+    times: Any = SimpleNamespace(getCurrentWatermarkInMs=lambda: (batch - 2) * 4000 + SHIFT_MS)
     out = list(shard.handleInputRows(0, iter(blobs), times))
     return [row for one in out if one.blob is not None for row in from_bytes(one.blob).to_pylist()]
 

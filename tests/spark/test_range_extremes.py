@@ -39,7 +39,7 @@ def outcome(run: Callable[[], DataFrame]) -> list[Row] | str:
 
 @pytest.mark.parametrize("direction", ["ASC", "DESC"])
 @pytest.mark.parametrize("case", CASES)
-def test_range_bounds_at_the_ends_of_a_type(spark: SparkSession, case: str, direction: str):
+def test_range_bounds_at_the_ends_of_a_type(spark: SparkSession, case: str, direction: str) -> None:
     type_, values, before, after = CASES[case]
     rows = [f"SELECT {at} AS id, CAST({value} AS {type_}) AS o" for at, value in enumerate(values)]
     df = spark.sql(" UNION ALL ".join(rows))
@@ -53,4 +53,5 @@ def test_range_bounds_at_the_ends_of_a_type(spark: SparkSession, case: str, dire
         assert isinstance(found, str)
     else:
         assert not isinstance(found, str), found
-        check_rows(*([row | {"near": sorted(row["near"])} for row in side] for side in (found, own)))
+        ours, theirs = ([row | {"near": sorted(row["near"])} for row in side] for side in (found, own))
+        check_rows(ours, theirs)

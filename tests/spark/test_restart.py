@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from present import present
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -53,12 +55,12 @@ class Script:
             INSERT INTO {sink} {query};
         """
 
-    def run(self, text: str | None = None, shards: int | None = None, **options: bool) -> None:
+    def run(self, text: str | None = None, shards: int | None = None, **options: Any) -> None:
         Engine(self.spark, shards=shards).run(
             self.text() if text is None else text, checkpoint=self.checkpoint, **(options or {"once": True})
         )
 
-    def refused(self, text: str | None = None, shards: int | None = None, **options: bool) -> PanesError:
+    def refused(self, text: str | None = None, shards: int | None = None, **options: Any) -> PanesError:
         before = self.files()
         with pytest.raises(PanesError) as caught:
             self.run(text, shards, **options)
@@ -92,7 +94,7 @@ def script(tmp_path: Path, spark: SparkSession) -> Script:
 
 @contextmanager
 def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    old = spark.conf.get(name)
+    old = present(spark.conf.get(name))
     spark.conf.set(name, value)
     try:
         yield
@@ -218,7 +220,8 @@ def test_a_flushed_checkpoint_is_sealed(script: Script) -> None:
     held = script.held()
     assert held == expected(FILES[:3])
     script.feed(1)
-    for options in ({"once": True}, {"flush": True}, {"once": False}):
+    sealed: list[dict[str, Any]] = [{"once": True}, {"flush": True}, {"once": False}]
+    for options in sealed:
         assert script.refused(**options).code == "stream-ended"
     assert script.refused(script.text(QUERY.replace("10", "20"))).code == "stream-ended"
     assert script.held() == held

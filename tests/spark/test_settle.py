@@ -64,7 +64,9 @@ def passing(changes: Sequence[Change]) -> list[dict[str, Any]]:
 
 @settings(max_examples=60)
 @given(st.builds(history, st.integers(0, 2**32), st.integers(0, 25)), st.integers(1, 9), st.integers(1, 9))
-def test_pairs_add_up_however_they_are_cut(changes, size, batch_size):
+def test_pairs_add_up_however_they_are_cut(
+    changes: list[tuple[str | None, int, int]], size: int, batch_size: int
+) -> None:
     out: list[dict[str, Any]] = []
     for start in range(0, len(changes), size):
         batch = arrow(changes[start : start + size])
@@ -78,14 +80,14 @@ def test_pairs_add_up_however_they_are_cut(changes, size, batch_size):
     assert sorted(table_of(out), key=str) == passing(changes)
 
 
-def test_a_preimage_at_the_end_is_not_lost():
+def test_a_preimage_at_the_end_is_not_lost() -> None:
     """In the last Arrow batch of a task, or in one before it."""
     rows = arrow([(BEFORE, 1, 5), (AFTER, 1, 6), (BEFORE, 2, 7)])
     for size in (1, 2, 3):
         assert [row[CHANGE] for row in settled(rows, size)] == [BEFORE, AFTER, DELETE]
 
 
-def test_one_side_that_passes_and_sides_that_are_equal():
+def test_one_side_that_passes_and_sides_that_are_equal() -> None:
     pairs = [
         (BEFORE, 1, 5),
         (AFTER, 1, -1),
@@ -100,7 +102,7 @@ def test_one_side_that_passes_and_sides_that_are_equal():
 
 
 @pytest.mark.parametrize("word", [None, "INSERT", "update"])
-def test_words_that_are_none_of_the_four(word):
+def test_words_that_are_none_of_the_four(word: str | None) -> None:
     with pytest.raises(PanesError, match="c0 = 7") as caught:
         Pairs(("c0",)).pairs(arrow([(INSERT, 1, 1), (word, 7, 1)]))
     assert caught.value.code == "inconsistent-change"

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from present import present
 from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -26,7 +27,8 @@ from spark.input_files import at, write_file
 from .compare import check_rows, rows_of
 
 pytestmark = pytest.mark.spark
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import the tests
+# Spark's workers cannot import the tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 class Streak(StatefulFunction):
@@ -125,7 +127,7 @@ TYPES = {
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_values_of_every_type_pass(spark: SparkSession, zone: str) -> None:
     """Over a batch, as lag and latest, in any time zone."""
-    old = spark.conf.get("spark.sql.session.timeZone")
+    old = present(spark.conf.get("spark.sql.session.timeZone"))
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
         names = [one.split()[0] for one in TYPES]
@@ -219,7 +221,7 @@ def test_a_heartbeat_brings_out_what_falls_due(spark: SparkSession, tmp_path: Pa
     engine.stream("t", df, heartbeat="1 second")
     result = engine.sql("SELECT k, count(*) AS n FROM t GROUP BY slidingwindow('ss', 0, 1) OVER (PARTITION BY k), k")
     out: list[Any] = []
-    query = result.writeStream.foreachBatch(lambda df, number: out.extend(df.collect()) and None).start()
+    query = result.writeStream.foreachBatch(lambda df, number: out.extend(df.collect())).start()
     try:
         deadline = time.monotonic() + 120
         while not out and time.monotonic() < deadline and query.isActive:

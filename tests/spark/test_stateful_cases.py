@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from panes.testing import Stream, replay
 
@@ -112,7 +113,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(spark, name):
+def test_case(spark: SparkSession, name: str) -> None:
     case = CASES[name]
     sql = f"SELECT {case.select} FROM stream {case.rest}"
     done = replay(sql, flush=case.flush, spark=spark, stream=Stream(case.schema, [case.rows]))

@@ -91,7 +91,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("mode", CASES)
-def test_ties_are_key_with_null_first_then_time_then_arrival(spark: SparkSession, mode: str):
+def test_ties_are_key_with_null_first_then_time_then_arrival(spark: SparkSession, mode: str) -> None:
     sql, expected = CASES[mode]
     engine = Engine(spark)
     engine.stream("t", spark.createDataFrame(ROWS, "id int, at string, k string, v double").coalesce(1).selectExpr(
@@ -103,7 +103,7 @@ def test_ties_are_key_with_null_first_then_time_then_arrival(spark: SparkSession
     check_rows(replay(sql, t=stream, spark=spark).table, expected)
 
 
-def test_a_struct_breaks_ties_field_by_field(spark: SparkSession):
+def test_a_struct_breaks_ties_field_by_field(spark: SparkSession) -> None:
     """NULLs first inside it, too, in both modes."""
     keys = [(1, "x"), (None, "y"), None, (1, None), (None, None)]
     rows = [(id_, "2024-01-01 00:00:00", key) for id_, key in enumerate(keys)]
@@ -115,7 +115,7 @@ def test_a_struct_breaks_ties_field_by_field(spark: SparkSession):
         check_rows(replay(sql, t=stream, spark=spark).table, expected)
 
 
-STACKED = {
+STACKED: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "stateful calls": (
         "SELECT id, lag(id) AS n FROM (SELECT id, lag(v) OVER (PARTITION BY k) AS p FROM t) WHERE p > 0 OR true",
         [{"id": row[0], "n": at or None} for at, row in enumerate(ROWS)],
@@ -139,7 +139,7 @@ STACKED = {
 
 
 @pytest.mark.parametrize("case", STACKED)
-def test_a_row_that_an_operator_passes_on_came_when_it_came(spark: SparkSession, case: str):
+def test_a_row_that_an_operator_passes_on_came_when_it_came(spark: SparkSession, case: str) -> None:
     """Without a time: the operator below has its rows on other shards, and in another order."""
     sql, expected = STACKED[case]
     engine = Engine(spark)
@@ -150,7 +150,7 @@ def test_a_row_that_an_operator_passes_on_came_when_it_came(spark: SparkSession,
     check_rows(replay(sql, t=stream, spark=spark).table, expected)
 
 
-def test_a_changelog_breaks_ties_by_its_key(spark: SparkSession):
+def test_a_changelog_breaks_ties_by_its_key(spark: SparkSession) -> None:
     rows = [("insert", id_, v) for id_, v in [("b", 0.0), (None, -0.0), ("c", NAN), ("a", NAN), ("d", 0.0)]]
     sql = "SELECT id, row_number() OVER (ORDER BY v) AS n FROM t"
     stream = Stream("id string, v double", [rows[:2], rows[2:]], key=["id"], changelog=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -25,7 +26,7 @@ class Task:
 
 
 @pytest.fixture(autouse=True)
-def thawed():
+def thawed() -> Iterator[None]:
     yield
     gc.unfreeze()
 
@@ -34,7 +35,7 @@ def import_another(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, name, ModuleType(name))
 
 
-def test_what_has_been_imported_stays(monkeypatch):
+def test_what_has_been_imported_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     import_another(monkeypatch, "first_of_test_worker")
     freeze_imports()
     frozen = gc.get_freeze_count()
@@ -47,7 +48,7 @@ def test_what_has_been_imported_stays(monkeypatch):
     assert gc.get_freeze_count() >= frozen + len(keep)
 
 
-def test_what_a_task_leaves_is_collected(monkeypatch):
+def test_what_a_task_leaves_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     import_another(monkeypatch, "third_of_test_worker")
     import_another(monkeypatch, "fourth_of_test_worker")
     import_another(monkeypatch, "fifth_of_test_worker")
@@ -59,7 +60,9 @@ def test_what_a_task_leaves_is_collected(monkeypatch):
 
 
 @pytest.mark.parametrize(("module", "printed"), [(STARTING, ""), ("pyspark.daemon", "told\n")])
-def test_only_the_helper_that_starts_a_query_is_quiet(monkeypatch, capsys, module, printed):
+def test_only_the_helper_that_starts_a_query_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, printed: str
+) -> None:
     assert find_spec(module) is not None
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", ModuleSpec(module, None))
     monkeypatch.setattr(sys, "stdout", sys.stdout)

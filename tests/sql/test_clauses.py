@@ -1,19 +1,20 @@
 """A SELECT cut into its clauses."""
 
 import pytest
+from present import present
 
 from panes.errors import PanesError
 from panes.source import Source
-from panes.sql.clauses import cut_select, query_clauses
+from panes.sql.clauses import Clauses, cut_select, query_clauses
 from panes.sql.text import text_of
 from panes.sql.tokens import tokenize
 
 
-def cut(sql):
+def cut(sql: str) -> Clauses:
     return cut_select(tokenize(Source(sql)))
 
 
-def test_every_clause():
+def test_every_clause() -> None:
     clauses = cut(
         "SELECT a, f(b, c) AS d FROM t x WHERE a > 0 GROUP BY tumblingwindow('ss', 10), k HAVING n > 1 "
         "WINDOW w AS (ORDER BY ts) QUALIFY r = 1 EMIT CHANGES"
@@ -43,7 +44,7 @@ def test_every_clause():
         ("SELECT 'FROM x' FROM t WHERE `WHERE` = 1", "t", "`WHERE` = 1"),
     ],
 )
-def test_words_that_start_no_clause(sql, source, where):
+def test_words_that_start_no_clause(sql: str, source: str, where: str) -> None:
     clauses = cut(sql)
     assert (text_of(clauses.source), text_of(clauses.where), clauses.foreign) == (source, where, ())
 
@@ -64,11 +65,11 @@ def test_words_that_start_no_clause(sql, source, where):
         ("SELECT limit FROM t", []),
     ],
 )
-def test_foreign_clauses(sql, words):
+def test_foreign_clauses(sql: str, words: list[str]) -> None:
     assert [word for word, _ in cut(sql).foreign] == words
 
 
-def test_emit_of_a_set_operation_is_seen():
+def test_emit_of_a_set_operation_is_seen() -> None:
     assert text_of(cut("SELECT a FROM t UNION SELECT a FROM t EMIT CHANGES").emit) == "EMIT CHANGES"
 
 
@@ -85,17 +86,17 @@ def test_emit_of_a_set_operation_is_seen():
         ("SELECT a FROM t GROUP BY a,", "GROUP BY"),
     ],
 )
-def test_refused(sql, place):
+def test_refused(sql: str, place: str) -> None:
     with pytest.raises(PanesError) as caught:
         cut(sql)
-    assert (caught.value.code, caught.value.span.text) == ("parse-error", place)
+    assert (caught.value.code, present(caught.value.span).text) == ("parse-error", place)
 
 
 @pytest.mark.parametrize("rest", ["EMIT CHANGES WHERE c", "EMIT CHANGES EMIT CHANGES", "EMIT WHERE c"])
-def test_emit_is_the_last_clause(rest):
+def test_emit_is_the_last_clause(rest: str) -> None:
     with pytest.raises(PanesError) as caught:
         cut(f"SELECT a FROM t {rest}")
-    assert (caught.value.code, caught.value.span.text) == ("unsupported-clause", "EMIT")
+    assert (caught.value.code, present(caught.value.span).text) == ("unsupported-clause", "EMIT")
 
 
 @pytest.mark.parametrize(
@@ -109,5 +110,5 @@ def test_emit_is_the_last_clause(rest):
         ("(SELECT a FROM t) UNION (SELECT DISTINCT b FROM u ORDER BY b)", ["DISTINCT", "ORDER BY"]),
     ],
 )
-def test_query_clauses(sql, words):
+def test_query_clauses(sql: str, words: list[str]) -> None:
     assert [word for word, _ in query_clauses(tokenize(Source(sql)))] == words

@@ -5,14 +5,14 @@ from fractions import Fraction
 import pytest
 
 from panes.source import Source
-from panes.sql.constants import DAY, Length, least
+from panes.sql.constants import DAY, Constant, Length, least
 from panes.sql.expr import Expr
 from panes.sql.tokens import tokenize
 
 SECOND = 1_000_000
 
 
-def constant(sql):
+def constant(sql: str) -> Constant | None:
     return Expr(tokenize(Source(sql))).constant
 
 
@@ -42,13 +42,13 @@ def constant(sql):
         ("0.1 + 0.2", Fraction(3, 10)),
     ],
 )
-def test_numbers(sql, value):
+def test_numbers(sql: str, value: Fraction | int) -> None:
     assert constant(sql) == value
     assert isinstance(constant(sql), type(value))
 
 
 @pytest.mark.parametrize("sql", ["4 / 2", "2.0", "1e0", "CAST(2 AS DOUBLE)"])
-def test_what_spark_takes_for_no_integer_is_none_here(sql):
+def test_what_spark_takes_for_no_integer_is_none_here(sql: str) -> None:
     assert not isinstance(constant(sql), int)
 
 
@@ -72,7 +72,7 @@ def test_what_spark_takes_for_no_integer_is_none_here(sql):
         ("INTERVAL 1 + 1 DAYS", 0, 2 * DAY),
     ],
 )
-def test_intervals(sql, months, microseconds):
+def test_intervals(sql: str, months: int, microseconds: int) -> None:
     assert constant(sql) == Length(Fraction(months), Fraction(microseconds))
 
 
@@ -81,10 +81,11 @@ def test_intervals(sql, months, microseconds):
     ["a", "a + 1", "abs(1)", "NULL", "'2'", "1 / 0", "1 % 0", "1 DIV (1 - 1)", "INTERVAL 1 SECOND + 1", "1e999", "TRUE",
      "INTERVAL 1 FORTNIGHT", "INTERVAL 1 DAY * INTERVAL 1 DAY", "CAST(INTERVAL 1 DAY AS INT)", "CAST('x' AS INT)"],
 )  # fmt: skip
-def test_what_only_spark_can_tell(sql):
+def test_what_only_spark_can_tell(sql: str) -> None:
     assert constant(sql) is None
 
 
-def test_a_month_has_at_least_28_days():
-    assert least(constant("INTERVAL 1 MONTH")) == 28 * DAY
-    assert least(constant("INTERVAL 28 DAYS - INTERVAL 1 MONTH")) == -3 * DAY
+def test_a_month_has_at_least_28_days() -> None:
+    month, difference = constant("INTERVAL 1 MONTH"), constant("INTERVAL 28 DAYS - INTERVAL 1 MONTH")
+    assert month is not None and difference is not None
+    assert (least(month), least(difference)) == (28 * DAY, -3 * DAY)

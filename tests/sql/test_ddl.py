@@ -1,6 +1,9 @@
 """CREATE, DROP, SHOW and DESCRIBE."""
 
+from typing import Any
+
 import pytest
+from present import present
 
 from panes.errors import PanesError
 from panes.source import Source
@@ -10,12 +13,12 @@ from panes.sql.statements import CreateSink, CreateStream, CreateView, Describe,
 from panes.sql.tokens import tokenize
 
 
-def read(sql):
+def read(sql: str) -> Any:
     (statement,) = parse(sql)
     return statement
 
 
-def test_create_stream():
+def test_create_stream() -> None:
     stream = read("""
         CREATE STREAM users (user_id STRING, a INT, `b c` DECIMAL(10, 2), ts TIMESTAMP,
                              WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS, PRIMARY KEY (user_id, a))
@@ -26,7 +29,7 @@ def test_create_stream():
     assert [(column.name, column.type) for column in stream.columns] == [
         ("user_id", "string"), ("a", "int"), ("b c", "decimal(10,2)"), ("ts", "timestamp"),
     ]  # fmt: skip
-    assert (stream.watermark.column, stream.watermark.delay) == ("ts", 10_000_000)
+    assert (present(stream.watermark).column, present(stream.watermark).delay) == ("ts", 10_000_000)
     assert stream.key == ("user_id", "a")
     assert stream.options == {
         "connector": "json", "path": "data/users", "state_ttl": "1 day", "kafka.group.id": "x",
@@ -45,7 +48,7 @@ def test_create_stream():
         (" - INTERVAL 0 SECONDS", 0),
     ],
 )
-def test_watermarks(delay, length):
+def test_watermarks(delay: str, length: int) -> None:
     stream = read(f"CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS TS{delay})")
     assert stream.watermark.delay == length
 
@@ -74,7 +77,7 @@ def test_watermarks(delay, length):
         ("interval day to second", "interval day to second"),
     ],
 )
-def test_types(written, simple):
+def test_types(written: str, simple: str) -> None:
     assert parse_type(tokenize(Source(written))) == simple
     assert parse_type(tokenize(Source(simple))) == simple
 
@@ -89,12 +92,12 @@ def test_types(written, simple):
         "a INT COMMENT 'x' NOT NULL",
     ],
 )
-def test_columns(column):
+def test_columns(column: str) -> None:
     (found,) = read(f"CREATE STREAM s ({column})").columns
     assert (found.name, found.type, found.span.text) == ("a", "int", column)
 
 
-def test_commas_inside_types():
+def test_commas_inside_types() -> None:
     stream = read("CREATE STREAM s (m MAP<STRING, INT>, s STRUCT<a: ARRAY<MAP<INT, INT>>, b: DECIMAL(5, 2)>, c INT)")
     assert [(column.name, column.type) for column in stream.columns] == [
         ("m", "map<string,int>"),
@@ -103,12 +106,12 @@ def test_commas_inside_types():
     ]
 
 
-def test_words_of_ours_may_name_columns():
+def test_words_of_ours_may_name_columns() -> None:
     stream = read("CREATE STREAM stream (watermark INT, comment STRING, primary INT, key INT)")
     assert [column.name for column in stream.columns] == ["watermark", "comment", "primary", "key"]
 
 
-def test_create_view_and_sink():
+def test_create_view_and_sink() -> None:
     view = read("CREATE OR REPLACE VIEW v AS SELECT a,  b FROM t -- all")
     assert isinstance(view, CreateView) and (view.name, view.sql, view.or_replace) == ("v", "SELECT a,  b FROM t", True)
     sink = read("CREATE SINK IF NOT EXISTS `out put` WITH (connector = 'console', rows = 5)")
@@ -118,20 +121,20 @@ def test_create_view_and_sink():
 
 @pytest.mark.parametrize("kind", ObjectKind)
 @pytest.mark.parametrize("if_exists", [False, True])
-def test_drop(kind, if_exists):
+def test_drop(kind: ObjectKind, if_exists: bool) -> None:
     dropped = read(f"drop {kind.value} {'IF EXISTS ' if if_exists else ''}x")
     assert isinstance(dropped, Drop)
     assert (dropped.kind, dropped.name, dropped.if_exists) == (kind, "x", if_exists)
 
 
 @pytest.mark.parametrize("kind", ObjectKind)
-def test_show(kind):
+def test_show(kind: ObjectKind) -> None:
     shown = read(f"SHOW {kind.value.lower()}s")
     assert isinstance(shown, Show) and shown.kind == kind
 
 
 @pytest.mark.parametrize("sql", ["DESCRIBE x", "DESC x", "DESCRIBE STREAM x", "describe view `x`", "DESC SINK x"])
-def test_describe(sql):
+def test_describe(sql: str) -> None:
     assert isinstance(read(sql), Describe) and read(sql).name == "x"
 
 
@@ -183,7 +186,7 @@ def test_describe(sql):
         ("DESCRIBE x y", "parse-error", "y"),
     ],
 )
-def test_refused(sql, code, place):
+def test_refused(sql: str, code: str, place: str) -> None:
     with pytest.raises(PanesError) as caught:
         parse(sql)
-    assert (caught.value.code, caught.value.span.text) == (code, place)
+    assert (caught.value.code, present(caught.value.span).text) == (code, place)

@@ -25,7 +25,7 @@ from panes.sql.duration import MICROSECONDS, TimeUnit, microseconds, spelled
         ("interval 1 day 1 hour", 90_000_000_000),
     ],
 )
-def test_microseconds(text, length):
+def test_microseconds(text: str, length: int) -> None:
     assert microseconds(text) == length
 
 
@@ -46,7 +46,7 @@ def test_microseconds(text, length):
         "4000000 days",
     ],
 )
-def test_refused(text):
+def test_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         microseconds(text)
 
@@ -54,7 +54,7 @@ def test_refused(text):
 @pytest.mark.parametrize(
     ("unit", "length"), [("ms", 1_000), ("ss", 10**6), ("mi", 60 * 10**6), ("hh", 3600 * 10**6), ("dd", 86_400 * 10**6)]
 )
-def test_units(unit, length):
+def test_units(unit: str, length: int) -> None:
     assert TimeUnit(unit).microseconds == length
 
 
@@ -62,7 +62,7 @@ def test_units(unit, length):
     ("length", "text"),
     [(0, "0 s"), (1, "1 µs"), (1_500, "1500 µs"), (10_000_000, "10 s"), (90_000_000, "90 s"), (86_400_000_000, "1 d")],
 )
-def test_spelled(length, text):
+def test_spelled(length: int, text: str) -> None:
     assert spelled(length) == text
 
 
@@ -70,7 +70,7 @@ SHORT = {"d": "days", "h": "hours", "min": "minutes", "s": "seconds", "ms": "mil
 
 
 @given(st.integers(0, 10**5), st.sampled_from(sorted(MICROSECONDS)))
-def test_spelling_keeps_the_length(count, unit):
+def test_spelling_keeps_the_length(count: int, unit: str) -> None:
     length = count * MICROSECONDS[unit]
     number, short = spelled(length).split()
     assert microseconds(f"{number} {SHORT[short]}") == length

@@ -1,6 +1,7 @@
 """What stands after OVER: partitions, order, frame, condition."""
 
 import pytest
+from present import present
 
 from panes.errors import PanesError
 from panes.frames import Edge, Unit, frame_sql
@@ -13,7 +14,7 @@ SECONDS = "RANGE BETWEEN INTERVAL"
 FIRST, LAST = Edge.UNBOUNDED_PRECEDING, Edge.UNBOUNDED_FOLLOWING
 
 
-def over(inside):
+def over(inside: str) -> Over:
     return parse_over(tokenize(Source(f"OVER ({inside})")))
 
 
@@ -41,21 +42,21 @@ def bound(one: Bound):
     ],
 )
 @pytest.mark.parametrize("unit", ["ROWS", "RANGE"])
-def test_frames(unit, frame, start, end):
+def test_frames(unit: str, frame: str, start: tuple[BoundKind, str | None], end: tuple[BoundKind, str | None]) -> None:
     read = over(f"ORDER BY ts {unit} {frame}").frame
     assert (read.unit, bound(read.start), bound(read.end)) == (Unit[unit], start, end)
 
 
 @pytest.mark.parametrize("offset", ["INTERVAL 10 SECONDS", "INTERVAL '1' DAY", "1.5", "2 * 3", "'2'"])
-def test_range_offsets_are_constants(offset):
+def test_range_offsets_are_constants(offset: str) -> None:
     for frame in (f"BETWEEN {offset} PRECEDING AND CURRENT ROW", f"{offset} PRECEDING"):
-        assert bound(over(f"ORDER BY ts RANGE {frame}").frame.start) == (PRECEDING, offset)
+        assert bound(present(over(f"ORDER BY ts RANGE {frame}").frame).start) == (PRECEDING, offset)
 
 
 @pytest.mark.parametrize("offset", ["1 + 1", "(2)", "2L", "CAST(2 AS INT)", "4 DIV 2", "2 * (3 - 2)"])
-def test_rows_offsets_are_computed(offset):
+def test_rows_offsets_are_computed(offset: str) -> None:
     read = over(f"ORDER BY ts ROWS BETWEEN {offset} PRECEDING AND {offset} FOLLOWING").frame
-    assert (bound(read.start), bound(read.end)) == ((PRECEDING, "2"), (FOLLOWING, "2"))
+    assert (bound(present(read).start), bound(present(read).end)) == ((PRECEDING, "2"), (FOLLOWING, "2"))
 
 
 @pytest.mark.parametrize(
@@ -87,12 +88,12 @@ def test_range_frames_that_begin_before_they_end(frame):
         ("a desc nulls last", True, False, "a DESC"),
     ],
 )
-def test_order_keys(key, descending, nulls_first, sql):
+def test_order_keys(key: str, descending: bool, nulls_first: bool, sql: str) -> None:
     (read,) = over(f"ORDER BY {key}").order_by
     assert (read.expr.sql, read.descending, read.nulls_first, read.sql) == ("a", descending, nulls_first, sql)
 
 
-def test_all_parts():
+def test_all_parts() -> None:
     read = over("PARTITION BY k, upper(b) ORDER BY ts, a + 1 DESC ROWS 1 PRECEDING")
     assert [key.sql for key in read.partition_by] == ["k", "upper(b)"]
     assert [key.sql for key in read.order_by] == ["ts", "a + 1 DESC"]
@@ -112,30 +113,30 @@ def test_all_parts():
         ("WHEN CASE WHEN a THEN b END", [], "CASE WHEN a THEN b END"),
     ],
 )
-def test_when(inside, partition_by, when):
+def test_when(inside: str, partition_by: list[str], when: str | None) -> None:
     read = over(inside)
     assert [key.sql for key in read.partition_by] == partition_by
     assert (read.when.sql if read.when is not None else None) == when
 
 
 @pytest.mark.parametrize("sql", ["OVER w", "OVER (w)", "OVER `w`", "OVER (W)"])
-def test_named(sql):
-    assert parse_over(tokenize(Source(sql))).name.lower() == "w"
+def test_named(sql: str) -> None:
+    assert present(parse_over(tokenize(Source(sql))).name).lower() == "w"
 
 
-def test_empty():
+def test_empty() -> None:
     assert over("").is_empty
 
 
 @pytest.mark.parametrize("inside", ["PARTITION BY rows", "ORDER BY range DESC", "PARTITION BY a, rows ORDER BY rows"])
-def test_columns_called_rows_and_range(inside):
+def test_columns_called_rows_and_range(inside: str) -> None:
     assert over(inside).frame is None
 
 
 @pytest.mark.parametrize(
     ("sql", "length"), [("OVER (a) b", 4), ("OVER w b", 2), ("OVER", 0), ("a OVER w", 0), ("OVER 1", 0)]
 )
-def test_over_length(sql, length):
+def test_over_length(sql: str, length: int) -> None:
     assert over_length(tokenize(Source(sql)), 0) == length
 
 
@@ -180,8 +181,8 @@ def test_over_length(sql, length):
         ("w ORDER BY ts", "parse-error", "w"),
     ],
 )
-def test_refused(inside, code, place):
+def test_refused(inside: str, code: str, place: str) -> None:
     with pytest.raises(PanesError) as caught:
         over(inside)
     assert caught.value.code == code
-    assert caught.value.span.text.startswith(place)
+    assert present(caught.value.span).text.startswith(place)

@@ -1,9 +1,12 @@
 """Scripts, statements and queries."""
 
+from typing import Any
+
 import pytest
+from present import present
 
 from panes.errors import PanesError
-from panes.sql import SelectStmt, Window, parse
+from panes.sql import Window, parse
 from panes.sql.duration import TimeUnit
 from panes.sql.statements import (
     CreateStream,
@@ -12,6 +15,7 @@ from panes.sql.statements import (
     ExplainFormat,
     InsertInto,
     NamedRelation,
+    SelectStmt,
     Show,
     SparkStmt,
     Star,
@@ -19,24 +23,24 @@ from panes.sql.statements import (
 )
 
 
-def read(sql):
+def read(sql: str) -> Any:
     (statement,) = parse(sql)
     return statement
 
 
-def test_a_script():
+def test_a_script() -> None:
     kinds = [type(one) for one in parse("CREATE STREAM s (a INT); -- one; two\n;; SHOW STREAMS; SELECT lag(a) FROM s;")]
     assert kinds == [CreateStream, Show, SelectStmt]
     assert parse(" -- nothing\n /* at all */ ;") == []
 
 
-def test_comments_and_white_space_do_not_matter():
+def test_comments_and_white_space_do_not_matter() -> None:
     plain = read("SELECT lag(a) AS p FROM t WHERE b > 0 GROUP BY tumblingwindow('ss', 10), k")
     spaced = read("/* a */select\n lag ( a )as p--x\nfrom t where b>0\tgroup\n by TumblingWindow('ss',10) , k")
     assert plain == spaced
 
 
-def test_the_seeds_names():
+def test_the_seeds_names() -> None:
     statement = read(
         "SELECT lag(a), sum(b) AS s FROM t WHERE c > 0 GROUP BY slidingwindow('ss', 10, 15), k, upper(r) HAVING s > 1"
     )
@@ -48,7 +52,7 @@ def test_the_seeds_names():
 
 
 @pytest.mark.parametrize("form", ["slidingwindow('ss', 10), b", "b, slidingwindow('ss', 10)"])
-def test_the_window_is_taken_out_of_group_by(form):
+def test_the_window_is_taken_out_of_group_by(form: str) -> None:
     statement = read(f"SELECT b, count(*) FROM t GROUP BY {form}")
     assert statement.window == Window.Sliding(TimeUnit.SECONDS, 10)
     assert [key.sql for key in statement.group_by_exprs] == ["b"]
@@ -70,7 +74,7 @@ def test_the_window_is_taken_out_of_group_by(form):
         ("CAST( a AS INT )", "CAST(a AS INT)"),
     ],
 )
-def test_names_of_outputs(item, name):
+def test_names_of_outputs(item: str, name: str) -> None:
     field, _ = read(f"SELECT {item}, lag(z) FROM t").select_fields
     assert field.name == name
 
@@ -79,7 +83,7 @@ def test_names_of_outputs(item, name):
     ("item", "qualifier", "excluded"),
     [("*", None, []), ("t.*", "t", []), ("* EXCEPT (a, b)", None, ["a", "b"]), ("t.* EXCEPT (a)", "t", ["a"])],
 )
-def test_stars(item, qualifier, excluded):
+def test_stars(item: str, qualifier: str | None, excluded: list[str]) -> None:
     star, _ = read(f"SELECT {item}, lag(z) FROM t").select_fields
     assert isinstance(star, Star)
     assert (star.qualifier, [one.sql for one in star.excluded]) == (qualifier, excluded)
@@ -94,7 +98,7 @@ def test_stars(item, qualifier, excluded):
         ("EMIT IMMEDIATELY", Emit.IMMEDIATELY),
     ],
 )
-def test_emit(clause, emit):
+def test_emit(clause: str, emit: Emit | None) -> None:
     statement = read(f"SELECT count(*) FROM t GROUP BY tumblingwindow('ss', 10) {clause}")
     assert (statement.emit.emit if statement.emit else None) == emit
 
@@ -103,11 +107,13 @@ def test_emit(clause, emit):
     ("source", "name", "alias"),
     [("t", "t", None), ("t x", "t", "x"), ("t AS x", "t", "x"), ("`my t` AS `x y`", "my t", "x y")],
 )
-def test_from_a_name(source, name, alias):
-    assert read(f"SELECT lag(a) FROM {source}").source == NamedRelation(name, alias, None)
+def test_from_a_name(source: str, name: str, alias: str | None) -> None:
+    relation = read(f"SELECT lag(a) FROM {source}").source
+    assert isinstance(relation, NamedRelation)
+    assert (relation.name, relation.alias) == (name, alias)
 
 
-def test_from_a_sub_query():
+def test_from_a_sub_query() -> None:
     statement = read("SELECT count(*) FROM (SELECT lag(a) AS p FROM t WHERE b) AS x GROUP BY countwindow(2)")
     assert isinstance(statement.source, SubQuery) and statement.source.alias == "x"
     inner = statement.source.query
@@ -115,14 +121,14 @@ def test_from_a_sub_query():
     assert set(inner.stateful_mappings).isdisjoint(statement.aggregate_mappings)
 
 
-def test_with():
+def test_with() -> None:
     statement = read("WITH x AS (SELECT lag(a) AS p FROM t), y AS (SELECT p FROM x) SELECT latest(p) FROM y")
     assert [cte.name for cte in statement.ctes] == ["x", "y"]
     names = [name for query in (statement, *(cte.query for cte in statement.ctes)) for name in query.stateful_mappings]
     assert sorted(names) == ["col_1", "col_2"]
 
 
-def test_parentheses_around_a_query():
+def test_parentheses_around_a_query() -> None:
     assert read("((SELECT lag(a) FROM t))") == read("SELECT lag(a) FROM t")
 
 
@@ -135,16 +141,16 @@ def test_parentheses_around_a_query():
     ],
 )
 @pytest.mark.parametrize("sql", ["SELECT lag(a) FROM t", "INSERT INTO o SELECT a FROM t", "SELECT a FROM t ORDER BY a"])
-def test_explain(prefix, format_, sql):
+def test_explain(prefix: str, format_: ExplainFormat, sql: str) -> None:
     statement = read(f"{prefix} {sql}")
     assert isinstance(statement, Explain)
     assert (statement.format, statement.statement) == (format_, read(sql))
 
 
-def test_insert():
+def test_insert() -> None:
     statement = read("INSERT INTO `out` WITH x AS (SELECT a FROM t) SELECT lag(a) FROM x EMIT IMMEDIATELY")
-    assert isinstance(statement, InsertInto)
-    assert (statement.sink, statement.query.emit.emit) == ("out", Emit.IMMEDIATELY)
+    assert isinstance(statement, InsertInto) and isinstance(statement.query, SelectStmt)
+    assert (statement.sink, present(statement.query.emit).emit) == ("out", Emit.IMMEDIATELY)
 
 
 @pytest.mark.parametrize(
@@ -166,18 +172,18 @@ def test_insert():
         ("SELECT window, count(*) FROM t GROUP BY window(ts, '10 seconds')", ["t"]),
     ],
 )
-def test_plain_queries_are_spark_s(sql, tables):
+def test_plain_queries_are_spark_s(sql: str, tables: list[str]) -> None:
     statement = read(sql)
     assert isinstance(statement, SparkStmt)
     assert (statement.sql, [table.name for table in statement.tables]) == (sql, tables)
 
 
-def test_a_plain_select_has_no_construct():
+def test_a_plain_select_has_no_construct() -> None:
     statement = read("SELECT a, b + 1 AS c FROM t WHERE d > 0")
     assert isinstance(statement, SelectStmt) and not statement.has_panes_construct
 
 
-def test_with_in_front_of_a_spark_query():
+def test_with_in_front_of_a_spark_query() -> None:
     statement = read("WITH x AS (SELECT lag(a) AS p, k FROM t) SELECT p FROM x JOIN u USING (k)")
     assert isinstance(statement, SparkStmt)
     assert [cte.name for cte in statement.ctes] == ["x"]
@@ -185,7 +191,7 @@ def test_with_in_front_of_a_spark_query():
 
 
 @pytest.mark.parametrize("depth", [10, 60])
-def test_nested_deeply(depth):
+def test_nested_deeply(depth: int) -> None:
     read(f"SELECT lag({'(' * depth}a{')' * depth}) FROM t")
 
 
@@ -227,13 +233,13 @@ def test_nested_deeply(depth):
         ("SELECT a FROM t QUALIFY a > 1", "unsupported-clause", "QUALIFY"),
     ],
 )
-def test_refused(sql, code, place):
+def test_refused(sql: str, code: str, place: str) -> None:
     with pytest.raises(PanesError) as caught:
         parse(sql)
-    assert (caught.value.code, caught.value.span.text) == (code, place)
+    assert (caught.value.code, present(caught.value.span).text) == (code, place)
 
 
-def test_what_is_nested_too_deeply_is_refused():
+def test_what_is_nested_too_deeply_is_refused() -> None:
     with pytest.raises(PanesError) as caught:
         parse("SELECT lag(" + "(" * 5000 + "a" + ")" * 5000 + ") AS x FROM t")
     assert caught.value.code == "parse-error"

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from panes.sql.placeholders import ColPlaceholderAllocator
 
 
-def test_in_order():
+def test_in_order() -> None:
     names = ColPlaceholderAllocator()
     assert [names.allocate() for _ in range(3)] == ["col_1", "col_2", "col_3"]
 
 
 @given(st.sets(st.integers(1, 20)), st.integers(1, 20))
-def test_never_reserved_never_twice(taken, count):
+def test_never_reserved_never_twice(taken: set[int], count: int) -> None:
     reserved = {f"COL_{number}" for number in taken}
     names = ColPlaceholderAllocator(reserved)
     given_out = [names.allocate() for _ in range(count)]

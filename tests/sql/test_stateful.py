@@ -1,25 +1,30 @@
 """The stateful rewrite: one placeholder per call, in every kind of expression."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from present import present
 
 from panes.errors import PanesError
 from panes.functions import Functions
-from panes.functions.stateful import StatefulFunction
+from panes.functions.stateful import StatefulFunction, StatefulFunctionInstance
 from panes.sql import parse
+from panes.sql.statements import SelectStmt
 
 
-def select(sql, reserved=()):
+def select(sql: str, reserved: Sequence[str] = ()) -> Any:
     (statement,) = parse(sql, reserved=reserved)
     return statement
 
 
-def fields(statement):
+def fields(statement: Any) -> list[str]:
     return [field.expr.sql for field in statement.select_fields]
 
 
-def calls(statement):
+def calls(statement: Any) -> dict[str, str]:
     """Each placeholder and its call, OVER included."""
     found = {}
     for name, call in statement.stateful_mappings.items():
@@ -28,7 +33,7 @@ def calls(statement):
     return found
 
 
-def test_equal_calls_share_a_placeholder():
+def test_equal_calls_share_a_placeholder() -> None:
     statement = select("SELECT lag(a), lag(a) FROM t")
     assert fields(statement) == ["col_1", "col_1"]
     assert calls(statement) == {"col_1": "lag(a)"}
@@ -48,7 +53,7 @@ def test_equal_calls_share_a_placeholder():
         ("lag(lag(a))", "lag( lag(A) )"),
     ],
 )
-def test_the_same_call_written_twice(one, other):
+def test_the_same_call_written_twice(one: str, other: str) -> None:
     first, second = fields(select(f"SELECT {one}, {other} FROM t"))
     assert first == second
 
@@ -66,7 +71,7 @@ def test_the_same_call_written_twice(one, other):
         ("lag(abs(a) IGNORE NULLS) FILTER (WHERE b)", "lag(abs(a)) IGNORE NULLS FILTER (WHERE b)"),
     ],
 )
-def test_normal_forms(written, normal):
+def test_normal_forms(written: str, normal: str) -> None:
     (call,) = select(f"SELECT {written} FROM t").stateful_mappings.values()
     assert call.sql == normal
 
@@ -86,13 +91,13 @@ def test_normal_forms(written, normal):
         ("lag(a + 1)", "lag(1 + a)"),
     ],
 )
-def test_different_calls(one, other):
+def test_different_calls(one: str, other: str) -> None:
     first, second = fields(select(f"SELECT {one}, {other} FROM t"))
     assert first != second
 
 
 @given(st.lists(st.sampled_from(["lag(a)", "LAG(a)", "latest(b)", "lag( b )", "acc_sum(a)", "lag(latest(b))"])))
-def test_as_many_placeholders_as_different_calls(written):
+def test_as_many_placeholders_as_different_calls(written: list[str]) -> None:
     statement = select("SELECT x, " + ", ".join([*written, "y"]) + " FROM t")
     different = {one.lower().replace(" ", "") for one in written}
     inner = {"latest(b)"} if "lag(latest(b))" in different else set()
@@ -125,14 +130,14 @@ def test_as_many_placeholders_as_different_calls(written):
         ("extract(hour FROM lag(a))", "extract(hour FROM col_1)"),
     ],
 )
-def test_every_kind_of_expression(written, rewritten):
+def test_every_kind_of_expression(written: str, rewritten: str) -> None:
     statement = select(f"SELECT {written} AS x FROM t WHERE {written}")
     assert fields(statement) == [rewritten]
     assert statement.where_condition.sql == rewritten
     assert len(statement.stateful_mappings) == 1
 
 
-def test_every_clause():
+def test_every_clause() -> None:
     statement = select(
         "SELECT last_row(lag(a)) FROM t WHERE lag(b) > 0 "
         "GROUP BY statewindow(lag(c), had_changed(true, d)) OVER (PARTITION BY latest(e)), upper(lag(f))"
@@ -148,7 +153,7 @@ def test_every_clause():
     assert [one.sql for one in statement.aggregate_mappings.values()] == [f"last_row({names['lag(a)']})"]
 
 
-def test_nested_calls_are_computed_inside_out():
+def test_nested_calls_are_computed_inside_out() -> None:
     statement = select("SELECT lag(latest(a) FILTER (WHERE lag(b))) OVER (PARTITION BY lag(c)) FROM t")
     assert fields(statement) == ["col_4"]
     assert list(calls(statement)) == ["col_1", "col_2", "col_3", "col_4"]
@@ -156,7 +161,7 @@ def test_nested_calls_are_computed_inside_out():
     assert calls(statement)["col_2"] == "latest(a) FILTER (WHERE col_1)"
 
 
-def test_placeholders_are_shared_out_between_rewrites():
+def test_placeholders_are_shared_out_between_rewrites() -> None:
     statement = select("SELECT sum(lag(a)) + count(*), window_end() FROM t GROUP BY tumblingwindow('ss', 1)")
     handed_out = [*statement.stateful_mappings, *statement.bound_mappings, *statement.aggregate_mappings]
     assert sorted(handed_out) == ["col_1", "col_2", "col_3", "col_4"]
@@ -173,35 +178,36 @@ def test_placeholders_are_shared_out_between_rewrites():
         ("SELECT *, lag(a) FROM t", ("Col_1",)),
     ],
 )
-def test_a_column_called_col_1_does_not_clash(sql, reserved):
+def test_a_column_called_col_1_does_not_clash(sql: str, reserved: tuple[str, ...]) -> None:
     assert list(select(sql, reserved).stateful_mappings) == ["col_2"]
 
 
-def test_what_is_not_stateful():
+def test_what_is_not_stateful() -> None:
     plain = select("SELECT s.lag(a), 'lag(a)', lag, `lag(a)`, lagging(a) FROM t")
     assert plain.stateful_mappings == {}
     ordered = select("SELECT lag(a) OVER (PARTITION BY k ORDER BY ts) FROM t")
     assert ordered.stateful_mappings == {} and len(ordered.over_mappings) == 1
 
 
-def test_a_user_s_function_is_stateful_once_registered():
+def test_a_user_s_function_is_stateful_once_registered() -> None:
     class Mine(StatefulFunction):
         name = "Mine"
 
-        def return_type(self, input_types):
+        def return_type(self, input_types: Sequence[str]) -> str:
             return "int"
 
-        def create_instance(self):
+        def create_instance(self) -> StatefulFunctionInstance:
             raise NotImplementedError
 
     functions = Functions()
     functions.stateful.register_function(Mine())
     (statement,) = parse("SELECT MINE(a, b) FROM t", functions)
+    assert isinstance(statement, SelectStmt)
     assert [call.name for call in statement.stateful_mappings.values()] == ["mine"]
     assert select("SELECT mine(a, b) FROM t").stateful_mappings == {}
 
 
-def test_the_span_is_the_call_s():
+def test_the_span_is_the_call_s() -> None:
     (call,) = select("SELECT 1 + lag( a ) OVER (PARTITION BY k) FROM t").stateful_mappings.values()
     assert call.span.text == "lag( a ) OVER (PARTITION BY k)"
 
@@ -241,10 +247,10 @@ def test_the_span_is_the_call_s():
         ("lag(1 + abs(sum(a)))", "aggregate-in-stateful", "sum(a)"),
     ],
 )
-def test_refused(call, code, place):
+def test_refused(call: str, code: str, place: str) -> None:
     with pytest.raises(PanesError) as caught:
         select(f"SELECT {call} FROM t")
-    assert (caught.value.code, caught.value.span.text) == (code, place)
+    assert (caught.value.code, present(caught.value.span).text) == (code, place)
 
 
 @pytest.mark.parametrize(
@@ -256,5 +262,5 @@ def test_refused(call, code, place):
         "row_number() OVER (PARTITION BY k)", "lag(a) FILTER (WHERE b) OVER (PARTITION BY k, l)",
     ],
 )  # fmt: skip
-def test_accepted(call):
+def test_accepted(call: str) -> None:
     assert len(select(f"SELECT {call} FROM t").stateful_mappings) == 1

@@ -9,11 +9,11 @@ from panes.sql.text import key_of, text_of
 from panes.sql.tokens import tokenize
 
 
-def text(sql):
+def text(sql: str) -> str:
     return text_of(tokenize(Source(sql)))
 
 
-def key(sql):
+def key(sql: str) -> str:
     return key_of(tokenize(Source(sql)))
 
 
@@ -28,13 +28,13 @@ SPACES = st.sampled_from([" ", "  ", "\n", "\t", " /* a 'b' */ ", " -- c\n"])
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12))
-def test_text_is_a_fixpoint(pieces):
+def test_text_is_a_fixpoint(pieces: list[str]) -> None:
     once = text(" ".join(pieces))
     assert text(once) == once
 
 
 @given(st.lists(st.tuples(st.sampled_from(PIECES), SPACES), max_size=12))
-def test_white_space_and_comments_do_not_show(pieces):
+def test_white_space_and_comments_do_not_show(pieces: list[tuple[str, str]]) -> None:
     plain = " ".join(piece for piece, _ in pieces)
     spaced = "".join(piece + space for piece, space in pieces)
     assert text(spaced) == text(plain)
@@ -42,7 +42,7 @@ def test_white_space_and_comments_do_not_show(pieces):
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12))
-def test_no_token_is_lost(pieces):
+def test_no_token_is_lost(pieces: list[str]) -> None:
     tokens = tokenize(Source(" ".join(pieces)))
     assert [t.word or t.text for t in tokenize(Source(text_of(tokens)))] == [t.word or t.text for t in tokens]
 
@@ -73,7 +73,7 @@ def test_no_token_is_lost(pieces):
         ("over(order\n  by a)", "over (order by a)"),
     ],
 )
-def test_text(sql, expected):
+def test_text(sql: str, expected: str) -> None:
     assert text(sql) == expected
 
 
@@ -88,7 +88,7 @@ def test_text(sql, expected):
         ("10L", "10l"),
     ],
 )
-def test_key_folds_the_case_of_names(one, other):
+def test_key_folds_the_case_of_names(one: str, other: str) -> None:
     assert key(one) == key(other)
 
 
@@ -105,5 +105,5 @@ def test_key_folds_the_case_of_names(one, other):
         ("a b", "ab"),
     ],
 )
-def test_key_keeps_literals_apart(one, other):
+def test_key_keeps_literals_apart(one: str, other: str) -> None:
     assert key(one) != key(other)

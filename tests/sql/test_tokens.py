@@ -3,13 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from present import present
 
 from panes.errors import PanesError
 from panes.source import Source, Span
 from panes.sql.tokens import TokenType, check_brackets, closing, name_token, parenthesised, split, tokenize, top_level
 
 
-def texts(sql):
+def texts(sql: str) -> list[str]:
     return [token.text for token in tokenize(Source(sql))]
 
 
@@ -30,12 +31,12 @@ def texts(sql):
         ("größe + 列", ["größe", "+", "列"]),
     ],
 )
-def test_texts(sql, expected):
+def test_texts(sql: str, expected: list[str]) -> None:
     assert texts(sql) == expected
 
 
 @given(st.lists(st.sampled_from(["a", "'x y'", "`b c`", "10L", "(", ")", "+", "SHOW", ";", "GROUP BY", "é"])))
-def test_every_token_stands_where_its_span_says(parts):
+def test_every_token_stands_where_its_span_says(parts: list[str]) -> None:
     sql = "  ".join(parts)
     for token in tokenize(Source(sql)):
         assert sql[token.span.start : token.span.end] == token.text
@@ -55,7 +56,7 @@ def test_every_token_stands_where_its_span_says(parts):
         ("(", "(", "(", False),
     ],
 )
-def test_words_and_names(sql, word, name, is_name):
+def test_words_and_names(sql: str, word: str, name: str, is_name: bool) -> None:
     (token,) = tokenize(Source(sql))
     assert (token.word, token.name, token.is_name) == (word, name, is_name)
 
@@ -70,22 +71,22 @@ def test_words_and_names(sql, word, name, is_name):
         ("SHOW STREAMS; SELECT 'a", "'a"),
     ],
 )
-def test_what_is_not_closed_is_underlined(sql, place):
+def test_what_is_not_closed_is_underlined(sql: str, place: str) -> None:
     with pytest.raises(PanesError) as caught:
         tokenize(Source(sql))
-    assert (caught.value.code, caught.value.span.text) == ("parse-error", place)
+    assert (caught.value.code, present(caught.value.span).text) == ("parse-error", place)
 
 
 @pytest.mark.parametrize(
     ("sql", "start"), [("(a", 0), ("a)", 1), ("(a]", 2), ("f(a[1)", 5), ("a}", 1), ("((a)", 0), ("[", 0)]
 )
-def test_brackets_pair_up(sql, start):
+def test_brackets_pair_up(sql: str, start: int) -> None:
     with pytest.raises(PanesError) as caught:
         check_brackets(tokenize(Source(sql)))
-    assert (caught.value.code, caught.value.span.start) == ("parse-error", start)
+    assert (caught.value.code, present(caught.value.span).start) == ("parse-error", start)
 
 
-def test_closing_and_top_level():
+def test_closing_and_top_level() -> None:
     tokens = tokenize(Source("f(a, g[b]) + c"))
     assert closing(tokens, 1) == 8
     assert [tokens[index].text for index in top_level(tokens)] == ["f", "(", ")", "+", "c"]
@@ -95,12 +96,12 @@ def test_closing_and_top_level():
     ("sql", "parts"),
     [("", []), ("a", ["a"]), ("a, b", ["a", "b"]), ("f(a, b), c", ["f ( a , b )", "c"]), ("a,,", ["a", "", ""])],
 )
-def test_split(sql, parts):
+def test_split(sql: str, parts: list[str]) -> None:
     cut = split(tokenize(Source(sql)), TokenType.COMMA)
     assert [" ".join(token.text for token in part) for part in cut] == parts
 
 
-def test_made_up_tokens_stand_where_they_replace():
+def test_made_up_tokens_stand_where_they_replace() -> None:
     span = Span(Source("lag(a)"), 0, 6)
     assert name_token("col_1", span).text == "col_1"
     odd = name_token("a `b`", span)

@@ -1,6 +1,7 @@
 """The six windows: what each accepts, its defaults, and everything it refuses."""
 
 import pytest
+from present import present
 
 from panes.errors import PanesError
 from panes.source import Source
@@ -15,13 +16,13 @@ MS, SS, MI, HH, DD = TimeUnit
 BY_K = "OVER (PARTITION BY k)"
 
 
-def expr(sql):
+def expr(sql: str) -> Expr:
     return Expr(tokenize(Source(sql)))
 
 
-def window(sql):
+def window(sql: str) -> WindowKind:
     tokens = tokenize(Source(sql))
-    return parse_window(parse_call(tokens, find_call(tokens, 0)))
+    return parse_window(parse_call(tokens, present(find_call(tokens, 0))))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def window(sql):
         ),
     ],
 )
-def test_accepted(sql, expected):
+def test_accepted(sql: str, expected: WindowKind) -> None:
     assert window(sql) == expected
 
 
@@ -67,12 +68,12 @@ NUMBERS = [*TIMED, ("countwindow({})", 1), ("countwindow(1, {})", 1)]
 
 @pytest.mark.parametrize("number", ["-1", "+1", "1.5", "1e3", "10L", "'1'", "a", "5 + 5", "(5)", "NULL", "TRUE"])
 @pytest.mark.parametrize(("form", "_least"), NUMBERS)
-def test_numbers_are_unsigned_literals(form, _least, number):
+def test_numbers_are_unsigned_literals(form: str, _least: int, number: str) -> None:
     assert refused(form.format(number)) == ("window-arguments", number)
 
 
 @pytest.mark.parametrize(("form", "least"), NUMBERS)
-def test_zero(form, least):
+def test_zero(form: str, least: int) -> None:
     if least:
         assert refused(form.format(0)) == ("window-arguments", "0")
     else:
@@ -80,15 +81,15 @@ def test_zero(form, least):
 
 
 @pytest.mark.parametrize(("form", "_least"), TIMED)
-def test_lengths_beyond_time_are_refused(form, _least):
+def test_lengths_beyond_time_are_refused(form: str, _least: int) -> None:
     assert refused(form.format(10**30)) == ("window-arguments", str(10**30))
 
 
-def refused(sql):
+def refused(sql: str) -> tuple[str, str]:
     with pytest.raises(PanesError) as caught:
         window(sql)
     assert caught.value.hint
-    return caught.value.code, caught.value.span.text
+    return caught.value.code, present(caught.value.span).text
 
 
 UNITS = ["tumblingwindow({}, 1)", "hoppingwindow({}, 1, 1)", "sessionwindow({}, 1)", "slidingwindow({}, 1)"]
@@ -97,8 +98,10 @@ UNITS = ["tumblingwindow({}, 1)", "hoppingwindow({}, 1, 1)", "sessionwindow({}, 
 @pytest.mark.parametrize("form", UNITS)
 @pytest.mark.parametrize("unit", TimeUnit)
 @pytest.mark.parametrize("quote", ["'", '"'])
-def test_units(form, unit, quote):
-    assert window(form.format(f"{quote}{unit.value}{quote}")).time_unit == unit
+def test_units(form: str, unit: TimeUnit, quote: str) -> None:
+    found = window(form.format(f"{quote}{unit.value}{quote}"))
+    assert not isinstance(found, Window.Count | Window.State)
+    assert found.time_unit == unit
 
 
 @pytest.mark.parametrize("form", UNITS)
@@ -116,7 +119,7 @@ def test_units(form, unit, quote):
         ("'s' 's'", "window-arguments"),
     ],
 )
-def test_unknown_units(form, unit, code):
+def test_unknown_units(form: str, unit: str, code: str) -> None:
     assert refused(form.format(unit)) == (code, unit)
 
 
@@ -142,13 +145,13 @@ def test_unknown_units(form, unit, code):
         "countwindow(2) FILTER (WHERE a)",
     ],
 )
-def test_wrong_arguments(sql):
+def test_wrong_arguments(sql: str) -> None:
     assert refused(sql) == ("window-arguments", sql)
 
 
 @pytest.mark.parametrize("form", ["tumblingwindow('ss', 1)", "hoppingwindow('ss', 1, 1)", "sessionwindow('ss', 1)"])
 @pytest.mark.parametrize("over", [BY_K, "OVER ()", "OVER w", "OVER (ORDER BY ts)"])
-def test_time_windows_take_no_over(form, over):
+def test_time_windows_take_no_over(form: str, over: str) -> None:
     assert refused(f"{form} {over}") == ("over-not-allowed", over)
 
 
@@ -165,16 +168,16 @@ def test_time_windows_take_no_over(form, over):
         ("OVER (ROWS 1 PRECEDING)", "over-not-allowed", "ROWS 1 PRECEDING"),
     ],
 )
-def test_what_over_may_not_have(form, over, code, place):
+def test_what_over_may_not_have(form: str, over: str, code: str, place: str) -> None:
     assert refused(f"{form} {over}") == (code, place)
 
 
 @pytest.mark.parametrize("form", ["countwindow(2)", "statewindow(a, b)"])
 @pytest.mark.parametrize("over", ["OVER (WHEN c)", "OVER (PARTITION BY k WHEN c)"])
-def test_only_a_sliding_window_takes_when(form, over):
+def test_only_a_sliding_window_takes_when(form: str, over: str) -> None:
     assert refused(f"{form} {over}") == ("over-not-allowed", "c")
 
 
-def test_names():
+def test_names() -> None:
     assert all(is_window(name.upper()) for name in USAGE)
     assert not is_window("window") and not is_window("session_window")

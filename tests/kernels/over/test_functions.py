@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from present import present
 
 from panes.frames import Edge, Unit
 from panes.kernels.aggregates.accumulators import accumulator
@@ -198,7 +199,7 @@ TYPES = {"bigint": pa.int64(), "double": pa.float64(), "decimal": pa.decimal128(
 
 @settings(max_examples=250)
 @given(st.lists(ROW, max_size=12), calls(), KEYS, st.sampled_from([*TYPES]))
-def test_over_is_its_definition(rows, call, keys, type_):
+def test_over_is_its_definition(rows: list[Row], call: OverCall, keys: list[OrderKey], type_: str) -> None:
     """ORDER BY columns of several types; ties as the rows came."""
     rows = [{**bounded(row, keys[0], call.frame), TIE: at} for at, row in enumerate(rows)]
     kinds = KINDS | {LOW: pa.int64(), HIGH: pa.int64()}
@@ -211,7 +212,7 @@ def test_over_is_its_definition(rows, call, keys, type_):
     order_by = tuple(replace(key, column=sorting[key.column]) for key in keys)
     sorted_ = arranged(table, (K,), order_by)
     found = over_values(sorted_, [call])[call.output].to_pylist()
-    expected = {}
+    expected: dict[int, Any] = {}
     for part in {row[K] for row in rows}:
         mine = sorted((row for row in rows if row[K] == part), key=lambda row: (order_of(row, keys), row[TIE]))
         expected |= {row[TIE]: definition(mine, i, call, keys) for i, row in enumerate(mine)}
@@ -219,13 +220,13 @@ def test_over_is_its_definition(rows, call, keys, type_):
     assert got == {tie: pytest.approx(value) if isinstance(value, float) else value for tie, value in expected.items()}
 
 
-def test_tie_break_decides_among_equals():
+def test_tie_break_decides_among_equals() -> None:
     rows = pa.table({"x": [1, 1, 1], "tie": [3, None, 2]})
     found = arranged(rows, (), (OrderKey("x"),), (OrderKey("tie", nulls_first=False),))
     assert found.rows["tie"].to_pylist() == [2, 3, None]
 
 
-def test_far_apart_values_and_many_rows_find_their_places():
+def test_far_apart_values_and_many_rows_find_their_places() -> None:
     """Where partition and value do not fit into one number, ranks do."""
     rows = pa.table({"x": [-(2**61), 0, 2**61], "low": [-(2**61) - 5, -5, 0], "v": [1, 2, 4]})
     frame = Frame(Unit.RANGE, Bound(Edge.PRECEDING, Values("low")), Bound(Edge.CURRENT_ROW))
@@ -233,7 +234,7 @@ def test_far_apart_values_and_many_rows_find_their_places():
     assert [int(v) for v in over_values(arranged(rows, (), (OrderKey("x"),)), [call])["s"].to_pylist()] == [1, 2, 6]
 
 
-def test_of_equals_min_by_and_max_by_take_the_last():
+def test_of_equals_min_by_and_max_by_take_the_last() -> None:
     rows = pa.table({X: [1, 2, 3, 4], Y: [0, 0, 1, 1], TIE: [0, 1, 2, 3]})
     frame = Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
     found = over_values(arranged(rows, (), (OrderKey(TIE),)), [aggregate("min_by", frame), aggregate("max_by", frame)])
@@ -262,12 +263,16 @@ EXTREMES: dict[str, tuple[pa.DataType, list[tuple[Any, ...]]]] = {
 
 @settings(max_examples=400)
 @given(st.data(), st.sampled_from([*EXTREMES]), st.booleans(), st.booleans(), calls())
-def test_extreme_values_sort_as_in_spark(data, type_, descending, nulls_first, call):
+def test_extreme_values_sort_as_in_spark(
+    data: st.DataObject, type_: str, descending: bool, nulls_first: bool, call: OverCall
+) -> None:
     """The definition knows only where a value stands among those of its type."""
     arrow, values = EXTREMES[type_]
     places = st.none() | st.integers(0, len(values) - 1)
     drawn = data.draw(st.lists(st.tuples(ROW, st.tuples(places, places, places)), max_size=10))
-    rows = [{**row, TIE: at, X: at, "o": o, LOW: low, HIGH: high} for at, (row, (o, low, high)) in enumerate(drawn)]
+    rows: list[Row] = [
+        {**row, TIE: at, X: at, "o": o, LOW: low, HIGH: high} for at, (row, (o, low, high)) in enumerate(drawn)
+    ]
     columns = {name: [row[name] for row in rows] for name in (K, X, Y, DEFAULT, KEEP, TIE)}
 
     def valued(name: str) -> pa.Array:
@@ -280,7 +285,7 @@ def test_extreme_values_sort_as_in_spark(data, type_, descending, nulls_first, c
     keys = (OrderKey("o", descending, nulls_first),)
     sorted_ = arranged(table, (K,), keys)
     found = over_values(sorted_, [call])[call.output].to_pylist()
-    expected = {}
+    expected: dict[int, Any] = {}
     for part in {row[K] for row in rows}:
         mine = sorted((row for row in rows if row[K] == part), key=lambda row: (order_of(row, keys), row[TIE]))
         expected |= {row[TIE]: definition(mine, i, call, keys) for i, row in enumerate(mine)}
@@ -294,7 +299,7 @@ SIZES = [1, *(size + off for size in (VECTOR, ROW_GROUP) for off in (-1, 0, 1)),
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("chunks", [1, 7])
-def test_windows_without_order_by_see_rows_as_they_come(size, chunks):
+def test_windows_without_order_by_see_rows_as_they_come(size: int, chunks: int) -> None:
     """The text for DuckDB has no ORDER BY: frames count rows in the order in which DuckDB reads them."""
     assert connection().sql("SELECT current_setting('preserve_insertion_order')").fetchall() == [(True,)]
     assert connection().sql("SELECT current_setting('threads')").fetchall() == [(1,)]
@@ -318,7 +323,7 @@ def test_windows_without_order_by_see_rows_as_they_come(size, chunks):
     assert found["ahead"].to_pylist() == [*values[1:].tolist(), None]
 
 
-def test_values_that_hold_rows_see_them_as_they_come():
+def test_values_that_hold_rows_see_them_as_they_come() -> None:
     size = 2 * VECTOR + 1
     frame = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 1), Bound(Edge.FOLLOWING, 1))
     table = Sorted(pa.table({X: np.arange(size)[::-1]}), np.zeros(size, np.int64), ())

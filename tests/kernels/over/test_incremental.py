@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from present import present
 
 from panes import errors
 from panes.errors import PanesError
@@ -115,7 +116,7 @@ PLAIN = [
     Case("lead(x, 2) OVER ($w)", OverCall("lead", (VALUE,), "", offset=2)),
     Case("lead(x IGNORE NULLS) OVER ($w)", OverCall("lead", (VALUE,), "", ignore_nulls=True)),
 ]
-FRAMED = {
+FRAMED: dict[str, Callable[[Frame], OverCall]] = {
     "sum(x) OVER ($w)": lambda one: aggregate("sum", one),
     "sum(x) FILTER (WHERE coalesce(c, false)) OVER ($w)": lambda one: aggregate("sum", one, condition=FLAG),
     "count(*) OVER ($w)": lambda one: aggregate("count", one, ()),
@@ -334,7 +335,10 @@ def history(seed: int, length: int) -> list[Change]:
 HISTORIES = st.builds(history, SEEDS, st.integers(0, 40))
 
 
-def cut(changes: Sequence[Change], sizes: Sequence[int]) -> list[Sequence[Change]]:
+T = TypeVar("T")
+
+
+def cut(changes: Sequence[T], sizes: Sequence[int]) -> list[Sequence[T]]:
     """The rest first, so that the small micro-batches find something there."""
     first = max(0, len(changes) - sum(sizes))
     ends = np.cumsum([first, *sizes]).tolist()
@@ -343,7 +347,9 @@ def cut(changes: Sequence[Change], sizes: Sequence[int]) -> list[Sequence[Change
 
 @settings(max_examples=100)
 @given(QUERIES, HISTORIES, CUTS, st.sets(st.integers(0, 8)))
-def test_changes_are_those_of_the_query(asked, changes, cuts, restarts):
+def test_changes_are_those_of_the_query(
+    asked: Query, changes: list[Change], cuts: list[int], restarts: set[int]
+) -> None:
     check(asked, cut(changes, cuts), restarts)
 
 
@@ -357,20 +363,22 @@ SOME = PLAIN + [one for one in CASES if one.sql.startswith("sum(x) OVER")]
 
 
 @pytest.mark.parametrize("one", SOME, ids=lambda one: one.sql)
-def test_each_function_and_each_frame(one):
+def test_each_function_and_each_frame(one: Case) -> None:
     check_alone(one, [4 if one in PLAIN else 34])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("one", CASES, ids=lambda one: one.sql)
-def test_each_function_in_each_frame(one):
+def test_each_function_in_each_frame(one: Case) -> None:
     check_alone(one, range(8))
 
 
 @pytest.mark.slow
 @settings(max_examples=2000)
 @given(QUERIES, HISTORIES, CUTS, st.sets(st.integers(0, 8)))
-def test_changes_are_those_of_the_query_often(asked, changes, cuts, restarts):
+def test_changes_are_those_of_the_query_often(
+    asked: Query, changes: list[Change], cuts: list[int], restarts: set[int]
+) -> None:
     check(asked, cut(changes, cuts), restarts)
 
 
@@ -382,12 +390,12 @@ def any_changes(seed: int, length: int) -> list[Change]:
 
 @settings(max_examples=15)
 @given(QUERIES, st.builds(any_changes, SEEDS, st.integers(0, 30)), CUTS)
-def test_changes_that_do_not_fit_are_left_out_and_counted(asked, changes, cuts):
+def test_changes_that_do_not_fit_are_left_out_and_counted(asked: Query, changes: list[Change], cuts: list[int]) -> None:
     check(replace(asked, more={"on_inconsistency": "skip"}), cut(changes, cuts))
 
 
 @pytest.mark.parametrize("kind", [DELETE, BEFORE, INSERT])
-def test_changes_that_do_not_fit_stop_the_query(kind, monkeypatch):
+def test_changes_that_do_not_fit_stop_the_query(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(errors.CODES, "inconsistent-change", "a change of a row that is not there, or is already")
     asked = Query((PLAIN[0],))
     there = [Change(INSERT, Row(7))] if kind == INSERT else []
@@ -399,7 +407,9 @@ def test_changes_that_do_not_fit_stop_the_query(kind, monkeypatch):
 
 @settings(max_examples=10)
 @given(QUERIES, HISTORIES, CUTS, CUTS, st.randoms(use_true_random=False))
-def test_sequence_orders_the_changes_of_a_key(asked, changes, cuts, others, random):
+def test_sequence_orders_the_changes_of_a_key(
+    asked: Query, changes: list[Change], cuts: list[int], others: list[int], random: Random
+) -> None:
     """Numbered changes may come in any order and in any micro-batches: those that were overtaken are stale."""
     stamped = [replace(one, sequence=number) for number, one in enumerate(changes)]
     mixed = random.sample(stamped, len(stamped))
@@ -409,7 +419,8 @@ def test_sequence_orders_the_changes_of_a_key(asked, changes, cuts, others, rand
         table |= {one.row.id: one.row} if one.kind in (INSERT, AFTER) else {}
     kernel = replace(asked, more={"sequence": SEQUENCE, "time": "batch"}).kernel
     for sizes in (cuts, others):
-        state, result = State(), {}
+        state = State()
+        result: dict[Any, dict[str, Any]] = {}
         for number, batch in enumerate(cut(mixed, sizes)):
             step = step_twice(kernel, state, arrow(batch, number, asked.sign), Clock())
             state, result = step.state, replayed(result, step.rows, asked.partition)
@@ -426,13 +437,15 @@ APPENDS = st.builds(appends, SEEDS, st.integers(0, 40))
 
 @settings(max_examples=15)
 @given(QUERIES, APPENDS, CUTS, st.sets(st.integers(0, 8)))
-def test_rows_that_only_come(asked, changes, cuts, restarts):
+def test_rows_that_only_come(asked: Query, changes: list[Change], cuts: list[int], restarts: set[int]) -> None:
     check(replace(asked, append=True), cut(changes, cuts), restarts)
 
 
 @settings(max_examples=15)
 @given(st.sampled_from(PLAIN[:3]), ORDERS, HISTORIES, APPENDS, CUTS, st.integers(1, 3), st.booleans())
-def test_top_n(case, order, changes, inserts, cuts, most, append):
+def test_top_n(
+    case: Case, order: OrderKey, changes: list[Change], inserts: list[Change], cuts: list[int], most: int, append: bool
+) -> None:
     """Only the first n are in the result; where rows only come, no others are kept."""
     asked = Query((case,), order, top_n=most, append=append)
     steps = check(asked, cut(inserts if append else changes, cuts))
@@ -443,11 +456,12 @@ def test_top_n(case, order, changes, inserts, cuts, most, append):
 
 @settings(max_examples=5)
 @given(QUERIES, HISTORIES, CUTS, CUTS)
-def test_cuts_do_not_show(asked, changes, cuts, others):
+def test_cuts_do_not_show(asked: Query, changes: list[Change], cuts: list[int], others: list[int]) -> None:
     """However the changes are cut, the replayed result is the same in the end."""
     ends = []
     for sizes in (cuts, others):
-        state, result = State(), {}
+        state = State()
+        result: dict[Any, dict[str, Any]] = {}
         for number, batch in enumerate(cut(changes, sizes)):
             step = step_twice(asked.kernel, state, arrow(batch, number, asked.sign), Clock())
             state, result = step.state, replayed(result, step.rows, asked.partition)
@@ -486,12 +500,12 @@ def one_by_one(seed: int) -> list[Sequence[Change]]:
 
 @settings(max_examples=40)
 @given(st.sampled_from([*PLAIN[:3], RUNNING, RUNNING_PEERS]), st.sampled_from(CASES), st.builds(one_by_one, SEEDS))
-def test_calls_of_different_reach(carried, other, batches):
+def test_calls_of_different_reach(carried: Case, other: Case, batches: list[Sequence[Change]]) -> None:
     check(Query((carried, other), size=12), batches)
 
 
 @pytest.mark.parametrize("one", [ROW_NUMBER, RUNNING, RUNNING_PEERS, SLIDING, NEAR], ids=lambda one: one.sql)
-def test_an_insert_at_the_end_reads_few_blocks(one):
+def test_an_insert_at_the_end_reads_few_blocks(one: Case) -> None:
     asked = Query((one,), size=16)
     for number in (100, 2000):
         state = loaded(asked, number)
@@ -503,39 +517,39 @@ def test_an_insert_at_the_end_reads_few_blocks(one):
 
 
 @pytest.mark.parametrize("one", [SLIDING, NEAR], ids=lambda one: one.sql)
-def test_a_change_in_the_middle_reads_its_neighbours(one):
+def test_a_change_in_the_middle_reads_its_neighbours(one: Case) -> None:
     asked = Query((one,), size=16)
     state = loaded(asked, 2000)
     step = step_twice(asked.kernel, state, arrow([Change(AFTER, Row(1000, "a", 10000, 5))], 1, 1), Clock())
     assert step.counters["blocks_read"] <= 3
     assert step.counters["rows_recomputed"] == (3 if one is SLIDING else 1)
-    assert step.rows.num_rows == 2 * step.counters["rows_recomputed"]
+    assert present(step.rows).num_rows == 2 * step.counters["rows_recomputed"]
 
 
 @pytest.mark.parametrize("one", [*PLAIN[:3], RUNNING_PEERS], ids=lambda one: one.sql)
-def test_peers_in_several_blocks(one):
+def test_peers_in_several_blocks(one: Case) -> None:
     """A row comes into the middle of peers, then one goes: some results go on from a peer, some change for all."""
     rows = [Change(INSERT, Row(at, "a", at // 20, 1)) for at in range(0, 60, 2)]
     check(Query((one,), size=3), [rows, [Change(INSERT, Row(31, "a", 1, 5))], [Change(DELETE, Row(34))]])
 
 
-def test_a_value_at_the_same_place_moves_no_rank():
+def test_a_value_at_the_same_place_moves_no_rank() -> None:
     asked = Query((ROW_NUMBER,), size=16)
     state = loaded(asked, 2000)
     step = step_twice(asked.kernel, state, arrow([Change(AFTER, Row(3, "a", 30, 5))], 1, 1), Clock())
     assert step.counters["rows_recomputed"] == 1
-    assert step.rows.num_rows == 2
+    assert present(step.rows).num_rows == 2
 
 
-def test_results_that_stay_are_silent():
+def test_results_that_stay_are_silent() -> None:
     asked = Query((case("min(x) OVER ($w ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"),), size=16)
     state = loaded(asked, 100)
     step = step_twice(asked.kernel, state, arrow([Change(INSERT, Row(-1, "a", 5, 7))], 1, 1), Clock())
-    assert step.rows.num_rows == 1
+    assert present(step.rows).num_rows == 1
     assert step.counters["unchanged_rows"] == 99
 
 
-def test_nothing_changes_where_changes_cancel():
+def test_nothing_changes_where_changes_cancel() -> None:
     asked = Query((ROW_NUMBER,), size=16)
     state = loaded(asked, 20)
     row = Row(3, "a", 30, 1)
@@ -550,12 +564,12 @@ def test_nothing_changes_where_changes_cancel():
     ("other", "order"),
     [("lead(x, 2) OVER ($w)", 55), ("sum(x) OVER ($w RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING)", 41)],
 )
-def test_what_goes_on_from_the_row_before_begins_where_any_call_is_computed_again(other, order):
+def test_what_goes_on_from_the_row_before_begins_where_any_call_is_computed_again(other: str, order: int) -> None:
     rows = [Change(INSERT, Row(at, "a", at * 10, 1)) for at in range(12)]
     check(Query((ROW_NUMBER, case(other))), [rows, [Change(INSERT, Row(20, "a", order, 1))]])
 
 
-def test_blocks_shrink_and_vanish():
+def test_blocks_shrink_and_vanish() -> None:
     asked = Query((ROW_NUMBER,), size=16)
     state = loaded(asked, 200)
     for start in range(0, 200, 5):
@@ -594,7 +608,9 @@ def check_expiry(
     rows, delay = timed
     asked = replace(asked, append=True)
     kernel = replace(asked.kernel, state_ttl=ttl, time="at")
-    state, result, seen, watermark = State(), {}, [], None
+    state, watermark = State(), None
+    result: dict[Any, dict[str, Any]] = {}
+    seen: list[tuple[Row, int]] = []
     for number, batch in enumerate(cut(rows, cuts)):
         table = arrow([Change(INSERT, row) for row, _ in batch], number, asked.sign)
         table = table.append_column("at", pa.array([at for _, at in batch], pa.timestamp("us", "UTC")))
@@ -619,17 +635,21 @@ TTLS = st.sampled_from([3, 10])
 
 @settings(max_examples=30)
 @given(QUERIES, TIMED, CUTS, TTLS, st.sets(st.integers(0, 8)))
-def test_partitions_expire_by_the_times_of_rows(asked, timed, cuts, ttl, restarts):
+def test_partitions_expire_by_the_times_of_rows(
+    asked: Query, timed: tuple[list[tuple[Row, int]], int], cuts: list[int], ttl: int, restarts: set[int]
+) -> None:
     check_expiry(asked, timed, cuts, ttl, restarts)
 
 
 @settings(max_examples=8)
 @given(st.sampled_from(PLAIN[:3]), TIMED, CUTS, TTLS)
-def test_partitions_expire_where_only_the_first_n_are_kept(case, timed, cuts, ttl):
+def test_partitions_expire_where_only_the_first_n_are_kept(
+    case: Case, timed: tuple[list[tuple[Row, int]], int], cuts: list[int], ttl: int
+) -> None:
     check_expiry(Query((case,), top_n=2), timed, cuts, ttl, set())
 
 
-def test_expired_partitions_free_their_rows():
+def test_expired_partitions_free_their_rows() -> None:
     kernel = replace(Query((RUNNING,), append=True, size=4).kernel, state_ttl=10, time="at")
     state = State()
     for number in range(60):
@@ -637,4 +657,4 @@ def test_expired_partitions_free_their_rows():
         rows = rows.append_column("at", pa.array([number], pa.timestamp("us", "UTC")))
         step = step_twice(kernel, state, rows, Clock(number - 1))
         state = step.state
-        assert step.counters["groups"] <= 16 and step.rows["r0"].to_pylist() == [1]
+        assert step.counters["groups"] <= 16 and present(step.rows)["r0"].to_pylist() == [1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from present import present
 
 from panes.frames import Edge, Unit
 from panes.kernels.kernel import Clock, Kernel, State, Step
@@ -33,6 +34,7 @@ from ..harness import (
     TIME,
     VALUE,
     Arrived,
+    Batch,
     Row,
     Tick,
     batches,
@@ -67,6 +69,9 @@ class Prepared:
 
     kernel: Kernel
     moves: tuple[Move, ...]
+
+    def depends_on(self) -> Mapping[str, Any]:
+        return self.kernel.depends_on()
 
     def pack(self, rows: pa.Table) -> pa.Table:
         times = rows[TIME].cast(pa.int64()).to_pylist()
@@ -223,7 +228,16 @@ def same(found: dict[Any, list[dict[str, Any]]], expected: dict[Any, list[dict[s
 
 @settings(max_examples=120)
 @given(batches(), DELAYS, some_calls(), ORDERS, PARTITIONS, TTLS, RESTARTS, IDLE)
-def test_over_is_its_definition(batches, delay, some, order, partition, ttl, restarts, idle):
+def test_over_is_its_definition(
+    batches: list[Batch],
+    delay: int,
+    some: tuple[tuple[OverCall, ...], tuple[Move, ...]],
+    order: tuple[OrderKey, ...],
+    partition: tuple[str, ...],
+    ttl: int | None,
+    restarts: set[int],
+    idle: list[bool],
+) -> None:
     calls, moves = some
     ticks = script(batches, delay, idle)
     done = run(kernel(calls, moves, order, partition, ttl), ticks, restarts)
@@ -235,7 +249,15 @@ def test_over_is_its_definition(batches, delay, some, order, partition, ttl, res
 
 @settings(max_examples=40)
 @given(punctual(), some_calls(), ORDERS, TTLS, CUTS, RESTARTS, IDLE)
-def test_cuts_do_not_show(stream, some, order, ttl, cuts, restarts, idle):
+def test_cuts_do_not_show(
+    stream: tuple[list[Row], int],
+    some: tuple[tuple[OverCall, ...], tuple[Move, ...]],
+    order: tuple[OrderKey, ...],
+    ttl: int | None,
+    cuts: set[int],
+    restarts: set[int],
+    idle: list[bool],
+) -> None:
     (rows, delay), (calls, moves) = stream, some
     outputs = []
     for ticks in (script(cut(rows, cuts), delay, idle), script(cut(rows, []), delay)):
@@ -250,7 +272,9 @@ def test_cuts_do_not_show(stream, some, order, ttl, cuts, restarts, idle):
 
 @settings(max_examples=40)
 @given(batches(), DELAYS, some_calls(), TTLS, st.integers(0, 2))
-def test_wake_is_never_too_late(batches, delay, some, ttl, quiet):
+def test_wake_is_never_too_late(
+    batches: list[Batch], delay: int, some: tuple[tuple[OverCall, ...], tuple[Move, ...]], ttl: int | None, quiet: int
+) -> None:
     calls, moves = some
     ticks = script([one for batch in batches for one in (batch, *[[]] * quiet)], delay, [True] * 30)
     always = run(kernel(calls, moves, ttl=ttl), ticks)
@@ -262,7 +286,16 @@ def test_wake_is_never_too_late(batches, delay, some, ttl, quiet):
 @pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
 @given(batches(), DELAYS, some_calls(), ORDERS, PARTITIONS, TTLS, RESTARTS, IDLE)
-def test_over_is_its_definition_at_length(batches, delay, some, order, partition, ttl, restarts, idle):
+def test_over_is_its_definition_at_length(
+    batches: list[Batch],
+    delay: int,
+    some: tuple[tuple[OverCall, ...], tuple[Move, ...]],
+    order: tuple[OrderKey, ...],
+    partition: tuple[str, ...],
+    ttl: int | None,
+    restarts: set[int],
+    idle: list[bool],
+) -> None:
     calls, moves = some
     ticks = script(batches, delay, idle)
     done = run(kernel(calls, moves, order, partition, ttl), ticks, restarts)
@@ -278,6 +311,9 @@ class Windowed:
     """A kernel whose rows come with the end of their tumbling window."""
 
     kernel: Prepared
+
+    def depends_on(self) -> Mapping[str, Any]:
+        return self.kernel.depends_on()
 
     def pack(self, rows: pa.Table) -> pa.Table:
         ends = [window_end(time) for time in rows[TIME].cast(pa.int64()).to_pylist()]
@@ -308,8 +344,15 @@ TOPS = st.none() | st.tuples(st.sampled_from(["row_number", "rank", "dense_rank"
 @settings(max_examples=80)
 @given(batches(), DELAYS, whole_calls(), FREE, TOPS, st.booleans(), RESTARTS, IDLE)
 def test_a_partition_of_a_window_is_computed_when_it_is_complete(
-    batches, delay, calls, order, top, alone, restarts, idle
-):
+    batches: list[Batch],
+    delay: int,
+    calls: tuple[OverCall, ...],
+    order: list[OrderKey],
+    top: tuple[str, int] | None,
+    alone: bool,
+    restarts: set[int],
+    idle: list[bool],
+) -> None:
     """Any order, frame and function; and of the best n, only those come out."""
     if top is not None:
         rank = OverCall(top[0], (), f"out 9 {top[0]}")
@@ -335,7 +378,9 @@ def test_a_partition_of_a_window_is_computed_when_it_is_complete(
 
 @settings(max_examples=40)
 @given(batches(), DELAYS, st.integers(1, 3), ORDERS, RESTARTS)
-def test_only_the_first_n_come_out(batches, delay, most, order, restarts):
+def test_only_the_first_n_come_out(
+    batches: list[Batch], delay: int, most: int, order: tuple[OrderKey, ...], restarts: set[int]
+) -> None:
     ticks = script(batches, delay)
     calls = (RANKED,)
     done = run(kernel(calls, order=order, top_n=(RANKED.output, most)), ticks, restarts)
@@ -366,7 +411,7 @@ SMALL_STATE = {
 
 
 @pytest.mark.parametrize("name", SMALL_STATE)
-def test_only_what_can_be_reached_is_kept(name):
+def test_only_what_can_be_reached_is_kept(name: str) -> None:
     """60 rows of three partitions, one of which falls silent: what is kept does not grow."""
     call, moves, most = SMALL_STATE[name]
     over, state = kernel((call,), moves), State()
@@ -385,10 +430,11 @@ ANY_TYPE = {
 
 
 @pytest.mark.parametrize("partition", ["zone", "duration", "large"])
-def test_columns_of_any_type_come_out_as_they_came(partition):
+def test_columns_of_any_type_come_out_as_they_came(partition: str) -> None:
     calls = (OverCall("lag", ("map",), "before"), OverCall("lead", ("zone",), "after"), OverCall("row_number", (), "n"))
     over = OverOnClose((partition,), (TIMES,), calls, Release(TIME, (TIME,), True, True), ttl=5)
-    state, out = State(), []
+    state = State()
+    out: list[pa.Table] = []
     for at in (*range(8), 100):
         batch = pa.table({TIME: pa.array([at], pa.timestamp("us")), **ANY_TYPE})
         step = step_twice(over, state, batch, Clock(at))
@@ -398,7 +444,7 @@ def test_columns_of_any_type_come_out_as_they_came(partition):
     assert rows["n"].to_pylist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_a_small_batch_writes_little():
+def test_a_small_batch_writes_little() -> None:
     """10,000 partitions are known; one row of one of them leaves their chunk as it is."""
     many = [Row(at, str(at), 0, at) for at in range(10_000)]
     calls = (OverCall("lag", (X,), "out 0 lag"), OverCall("row_number", (), "out 1 row_number"))
@@ -412,7 +458,7 @@ def test_a_small_batch_writes_little():
 
 @settings(max_examples=30)
 @given(batches(), st.sampled_from([0, 2 * MS, 8 * MS]), st.sampled_from([*SMALL_STATE]))
-def test_forgotten_partitions_leave_nothing(batches, ttl, name):
+def test_forgotten_partitions_leave_nothing(batches: list[Batch], ttl: int, name: str) -> None:
     """When the watermark has passed the last row by far, only rows that wait for it are left."""
     call, moves, _ = SMALL_STATE[name]
     ticks = script(batches, 0)[:-1]
@@ -420,14 +466,14 @@ def test_forgotten_partitions_leave_nothing(batches, ttl, name):
     assert not [chunk for chunk in done.state.chunks if chunk.kind in ("running", "tail")]
 
 
-def test_lead_comes_out_when_its_partition_is_forgotten():
+def test_lead_comes_out_when_its_partition_is_forgotten() -> None:
     """ttl 5: the row at 1 waits for a next one until W = 7, and then has none."""
     call = OverCall("lead", (X,), "out 0 lead")
     ticks = [Tick([Arrived(Row(1 * MS), 0, 0)], None), Tick(None, 6 * MS), Tick(None, 7 * MS)]
     assert [len(step) for step in run(kernel((call,), ttl=5 * MS), ticks).steps] == [0, 0, 1]
 
 
-def test_range_following_comes_out_by_the_watermark():
+def test_range_following_comes_out_by_the_watermark() -> None:
     """The frame of the row at 1 ends at 4: it is complete when W is past that, though no row follows."""
     call = naive.aggregate("sum", Frame(Unit.RANGE, BEFORE, AFTER))
     ticks = [Tick([Arrived(Row(1 * MS), 0, 0)], None), Tick(None, 4 * MS), Tick(None, 5 * MS)]
@@ -445,13 +491,13 @@ def told(
     return {(row[TIME] // MS, row[KEY]): row[call.output] for row in out}
 
 
-def test_lag_ignore_nulls_remembers_across_nulls():
+def test_lag_ignore_nulls_remembers_across_nulls() -> None:
     rows = [Row(0, value=5), Row(1 * MS, value=None), Row(2 * MS, value=None), Row(3 * MS, value=None)]
     found = told(OverCall("lag", (X,), "", ignore_nulls=True), rows)
     assert list(found.values()) == [None, 5, 5, 5]
 
 
-def test_lead_ignore_nulls_waits_across_nulls():
+def test_lead_ignore_nulls_waits_across_nulls() -> None:
     rows = [
         Row(0, value=5),
         Row(1 * MS, value=None),
@@ -468,7 +514,7 @@ def test_a_count_of_nothing_is_zero():
     assert list(told(naive.aggregate("count", frame), [Row(at * MS) for at in range(4)]).values()) == [0, 0, 1, 2]
 
 
-def test_a_frame_that_ended_long_ago_is_remembered():
+def test_a_frame_that_ended_long_ago_is_remembered() -> None:
     """Of `a` there is one row, then 50 of `b`; the next of `a` still finds the first."""
     others = [Row(at * MS, "b", value=1) for at in range(1, 51)]
     rows = [Row(0, "a", value=3), *others, Row(51 * MS, "a", value=9), Row(52 * MS, "a", value=9)]
@@ -478,7 +524,7 @@ def test_a_frame_that_ended_long_ago_is_remembered():
     assert (found[51, "a"], found[52, "a"], found[50, "b"]) == (3, 3, 45)
 
 
-def test_rows_keep_their_order_where_the_ends_of_frames_do_not():
+def test_rows_keep_their_order_where_the_ends_of_frames_do_not() -> None:
     """The frame of the row at 0.5 ms ends at 3.5, that of the row at 1 ms at 1: both wait for W > 3.5."""
     moves = (Move("high0", 0, 3 * MS),)
     call = replace(naive.aggregate("count", Frame(Unit.RANGE, Bound(Edge.CURRENT_ROW), AFTER)), output="out 0 count")
@@ -487,7 +533,7 @@ def test_rows_keep_their_order_where_the_ends_of_frames_do_not():
     assert [len(step) for step in run(kernel((call,), moves), ticks).steps] == [0, 0, 0, 2]
 
 
-def test_a_partition_is_not_forgotten_while_its_rows_wait_for_their_frames():
+def test_a_partition_is_not_forgotten_while_its_rows_wait_for_their_frames() -> None:
     """ttl 2, frames to 10 later: at W = 11 the row at 0 is complete, and the row at 1 is still to follow it."""
     moves = (Move("high0", 10 * MS, 0),)
     wide = replace(naive.aggregate("count", Frame(Unit.RANGE, Bound(Edge.CURRENT_ROW), AFTER)), output="out 1 count")
@@ -498,7 +544,7 @@ def test_a_partition_is_not_forgotten_while_its_rows_wait_for_their_frames():
     assert [row["out 0 lead"] for row in came_out(done.steps, (lead, wide), moves, ())[()]] == [2, None]
 
 
-def test_a_row_at_the_ttl_finds_its_partition():
+def test_a_row_at_the_ttl_finds_its_partition() -> None:
     """ttl 5: at W = 7 `a` (last seen at 1) is forgotten; `b` (at 2) is not yet, and its row at 7 comes in time."""
     rows = [Row(1 * MS, "a", value=1), Row(2 * MS, "b", value=2), Row(3 * MS), Row(7 * MS), Row(7 * MS, "b", value=3)]
     rows += [Row(7 * MS, "a", value=4)]

@@ -63,7 +63,7 @@ def rows_of(blocks: Directory, mask: Mask | None = None) -> list[Row]:
     return [tuple(row.values()) for row in rows]
 
 
-def sort_key(row: Row) -> Any:
+def sort_key(row: tuple[Any, ...]) -> Any:
     return tuple((value is not None, value if value is not None else 0) for value in row)
 
 
@@ -73,7 +73,7 @@ ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", "", None]), VALUES, VALUES)
 
 @settings(max_examples=60)
 @given(ROWS, st.integers(1, 5))
-def test_blocks_hold_the_rows_in_order(rows, size):
+def test_blocks_hold_the_rows_in_order(rows: list[Row], size: int) -> None:
     blocks = directory(rows, size)
     key = {None: -1, "": 0, "a": 1, "b": 2}
     assert rows_of(blocks) == sorted(rows, key=lambda row: (key[row[0]], sort_key(row[1:])))
@@ -83,7 +83,11 @@ def test_blocks_hold_the_rows_in_order(rows, size):
 
 @settings(max_examples=60)
 @given(ROWS.filter(bool), ROWS.filter(bool), st.integers(1, 5))
-def test_fences_tell_what_matters(rows, changed, size):
+def test_fences_tell_what_matters(
+    rows: list[Row],
+    changed: list[Row],
+    size: int,
+) -> None:
     blocks, touched = directory(rows, size), keys(*changed)
     wanted = {row[0] for row in changed}
     assert {row for row in rows if row[0] in wanted} <= set(rows_of(blocks, blocks.of_partitions(touched)))
@@ -101,7 +105,7 @@ def test_fences_tell_what_matters(rows, changed, size):
 LONG: list[Row] = [("a", at, 0) for at in range(12)] + [("b", at, 0) for at in range(12)]
 
 
-def test_a_row_belongs_into_the_last_block_that_begins_before_it():
+def test_a_row_belongs_into_the_last_block_that_begins_before_it() -> None:
     blocks = directory(LONG, 4)
     assert numbers(blocks.with_any(keys(("a", 5, 1)))) == {1}
     assert numbers(blocks.with_any(keys(("", 5, 1)))) == {0}
@@ -116,7 +120,7 @@ def around(blocks: Directory, at: int, before: int, after: int, gone: Keys | Non
     return numbers(blocks.around(some(blocks, {at}), before, after, counted, Margins(first, last)))
 
 
-def test_neighbours_end_with_the_partition():
+def test_neighbours_end_with_the_partition() -> None:
     blocks = directory(LONG, 4)
     assert around(blocks, 1, 1, 0) == {0, 1}
     assert around(blocks, 1, 0, 5) == {1, 2}
@@ -124,7 +128,7 @@ def test_neighbours_end_with_the_partition():
     assert around(blocks, 4, 0, 0) == {4}
 
 
-def test_neighbours_hold_as_many_rows_as_are_asked_for():
+def test_neighbours_hold_as_many_rows_as_are_asked_for() -> None:
     blocks = directory(LONG, 4)
     assert around(blocks, 2, 4, 0) == {1, 2}
     assert around(blocks, 2, 5, 0) == {0, 1, 2}
@@ -132,19 +136,19 @@ def test_neighbours_hold_as_many_rows_as_are_asked_for():
     assert around(blocks, 3, 0, 5) == {3, 4, 5}
 
 
-def test_neighbours_are_not_needed_where_the_margins_have_enough_rows():
+def test_neighbours_are_not_needed_where_the_margins_have_enough_rows() -> None:
     blocks = directory(LONG, 4)
     assert around(blocks, 1, 2, 3, first=2, last=2) == {1, 2}
     assert around(blocks, 1, 3, 2, first=2, last=2) == {0, 1}
 
 
-def test_neighbours_do_not_count_rows_that_go():
+def test_neighbours_do_not_count_rows_that_go() -> None:
     blocks = directory(LONG, 4)
     assert around(blocks, 5, 4, 0) == {4, 5}
     assert around(blocks, 5, 4, 0, keys(("b", 6, 0))) == {3, 4, 5}
 
 
-def test_each_block_has_a_neighbour():
+def test_each_block_has_a_neighbour() -> None:
     blocks = directory(LONG, 4)
     assert numbers(blocks.neighbours(some(blocks, {0, 3}))) == {1, 4}
     assert numbers(blocks.neighbours(some(blocks, {5}))) == {4}
@@ -152,14 +156,14 @@ def test_each_block_has_a_neighbour():
     assert numbers(alone.neighbours(some(alone, {0}))) == set()
 
 
-def test_after_rows_is_only_their_partition():
+def test_after_rows_is_only_their_partition() -> None:
     blocks = directory(LONG, 4)
     assert numbers(blocks.after_rows(keys(("a", 9, 0)))) == {2}
     assert numbers(blocks.after_rows(keys(("b", 4, 0)))) == {4, 5}
     assert numbers(blocks.of_partitions(keys(("b", 4, 0)))) == {3, 4, 5}
 
 
-def test_a_directory_is_read_as_it_was_written():
+def test_a_directory_is_read_as_it_was_written() -> None:
     blocks = directory(LONG, 4)
     state = restarted(State(blocks.write()))
     again = Directory.read(state.chunks)
@@ -168,7 +172,7 @@ def test_a_directory_is_read_as_it_was_written():
     assert again.write()[-1] is state.chunks[-1]
 
 
-def test_fences_of_another_duckdb_are_made_anew():
+def test_fences_of_another_duckdb_are_made_anew() -> None:
     """As if it had put a byte before each key: the blocks stay, and what matters is found as before."""
     blocks = directory(LONG, 4)
     *segments, own = blocks.write()
@@ -183,7 +187,7 @@ def test_fences_of_another_duckdb_are_made_anew():
     assert again.write()[-1].load().schema.metadata == {ENCODING: encoding().encode()}
 
 
-def test_blocks_that_do_not_change_stay_where_they_are():
+def test_blocks_that_do_not_change_stay_where_they_are() -> None:
     blocks = directory(LONG, 4)
     assert blocks.fences["segment"].to_pylist() == [id_ for id_ in blocks.segments for _ in range(2)]
     after = replaced(blocks, 1, [("a", 4, 0)], 4)
@@ -193,7 +197,7 @@ def test_blocks_that_do_not_change_stay_where_they_are():
     assert rows_of(after) == [row for row in LONG if row[0] == "b" or row[1] not in (5, 6, 7)]
 
 
-def test_segments_that_are_mostly_unused_are_written_anew():
+def test_segments_that_are_mostly_unused_are_written_anew() -> None:
     blocks = directory(LONG, 4)
     first, *others = blocks.segments
     after = replaced(replaced(blocks, 1, [("a", 4, 0)], 4), 0, [("a", 1, 0)], 4)
@@ -202,7 +206,7 @@ def test_segments_that_are_mostly_unused_are_written_anew():
     assert rows_of(after) == [("a", 1, 0), ("a", 4, 0), *LONG[8:]]
 
 
-def test_a_segment_stays_while_half_of_it_is_in_use():
+def test_a_segment_stays_while_half_of_it_is_in_use() -> None:
     rows: list[Row] = [("a", at, 0) for at in range(64)]
     blocks = directory(rows, 4, most=64)
     (first,) = blocks.segments
@@ -213,7 +217,7 @@ def test_a_segment_stays_while_half_of_it_is_in_use():
     assert rows_of(blocks) == [*rows[:36:4], *rows[36:]]
 
 
-def test_small_segments_are_joined():
+def test_small_segments_are_joined() -> None:
     blocks = directory(LONG, 4)
     for row in LONG[::4]:
         blocks = replaced(blocks, LONG.index(row) // 4, [row], 4)
@@ -223,7 +227,7 @@ def test_small_segments_are_joined():
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 12), st.integers(1, 20))
-def test_segments_hold_what_the_fences_say(seed, size, most, changes):
+def test_segments_hold_what_the_fences_say(seed: int, size: int, most: int, changes: int) -> None:
     random, rows = Random(seed), list(LONG)
     blocks = directory(rows, size, most)
     for change in range(1, changes):
@@ -244,7 +248,7 @@ def test_segments_hold_what_the_fences_say(seed, size, most, changes):
         assert all(chunk.rows < most + size for chunk in blocks.segments.values())
 
 
-def test_a_segment_does_not_keep_its_neighbours_in_memory():
+def test_a_segment_does_not_keep_its_neighbours_in_memory() -> None:
     rows = [("a", at, 0) for at in range(1000)]
     for chunk in directory(rows, 10, most=100).segments.values():
         table = chunk.load()
@@ -252,7 +256,7 @@ def test_a_segment_does_not_keep_its_neighbours_in_memory():
         assert table.get_total_buffer_size() < 2 * table.nbytes
 
 
-def test_small_runs_take_in_a_neighbour():
+def test_small_runs_take_in_a_neighbour() -> None:
     def grown(loaded: list[int], rows: int) -> list[int]:
         dirty, known = (np.isin(np.arange(5), numbers) for numbers in ([3], loaded))
         return np.flatnonzero(Cutter(16, SORTING).grown(dirty, known, np.array([9, 9, 9, rows, 9]))).tolist()
@@ -263,7 +267,7 @@ def test_small_runs_take_in_a_neighbour():
 
 
 @pytest.mark.parametrize("direction", ["DESC NULLS LAST", "DESC NULLS FIRST", "ASC NULLS LAST"])
-def test_directions(direction):
+def test_directions(direction: str) -> None:
     sorting = replace(SORTING, order=(("o", direction),))
     numbers = arranged([("a", at, 0) for at in (1, None, 2)], sorting)["o"].to_pylist()
     values = [2, 1] if direction.startswith("DESC") else [1, 2]

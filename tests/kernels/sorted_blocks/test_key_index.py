@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ def any_key(random: Random) -> Key:
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 12), max_size=12))
-def test_it_is_a_dictionary(seed, sizes):
+def test_it_is_a_dictionary(seed: int, sizes: list[int]) -> None:
     random = Random(seed)
     everything = [(id_, part) for id_ in (None, *range(9)) for part in (None, "a", "b")]
     known: dict[Key, int | None] = {}
@@ -50,12 +51,15 @@ def test_it_is_a_dictionary(seed, sizes):
         assert len(known) <= sum(chunk.rows for chunk in chunks if "segment" in chunk.kind) <= 2 * len(known)
 
 
-def test_keys_side_by_side_read_few_blocks():
+def test_keys_side_by_side_read_few_blocks() -> None:
     index = replace(INDEX, size=100)
     chunks = index.put(index.read(()), table({(id_, "a"): id_ for id_ in range(10_000)}), table({}))
     read: list[str] = []
-    counted = tuple(
-        replace(chunk, load=lambda chunk=chunk: (read.append(chunk.id), chunk.load())[1]) for chunk in chunks
-    )
+
+    def load(chunk: Chunk) -> pa.Table:
+        read.append(chunk.id)
+        return chunk.load()
+
+    counted = tuple(replace(chunk, load=partial(load, chunk)) for chunk in chunks)
     index.find(index.read(counted), table({(id_, "a"): 0 for id_ in range(500, 600)}))
     assert len(read) <= 3

@@ -18,7 +18,9 @@ from ..over.test_functions import EXTREMES
 @pytest.mark.parametrize("type_", [*EXTREMES])
 @settings(max_examples=30)
 @given(st.data(), st.booleans(), st.booleans())
-def test_rows_and_their_keys_sort_as_in_spark(type_, data, descending, nulls_first):
+def test_rows_and_their_keys_sort_as_in_spark(
+    type_: str, data: st.DataObject, descending: bool, nulls_first: bool
+) -> None:
     """By one column of a type, ties broken by a key, NULLs first."""
     arrow, values = EXTREMES[type_]
     places = st.none() | st.integers(0, len(values) - 1)
@@ -43,6 +45,6 @@ def test_rows_and_their_keys_sort_as_in_spark(type_, data, descending, nulls_fir
     assert arranged(numbered, (), by, (OrderKey("k"),)).rows["at"].to_pylist() == expected
 
 
-def test_sort_keys_are_those_of_all_releases_so_far():
+def test_sort_keys_are_those_of_all_releases_so_far() -> None:
     """If a new DuckDB makes others, this test is to be changed: state of old ones is read, and its fences made anew."""
     assert encoding() == "1e748b7dc3ea480d"

@@ -20,6 +20,7 @@ from ..harness import (
     RESTARTS,
     TIME,
     Arrived,
+    Batch,
     Row,
     Tick,
     batches,
@@ -65,21 +66,21 @@ def _places(rows: Any) -> list[Place]:
 
 @settings(max_examples=150)
 @given(batches(), DELAYS, RESTARTS, IDLE)
-def test_release_is_its_definition(batches, delay, restarts, idle):
+def test_release_is_its_definition(batches: list[Batch], delay: int, restarts: set[int], idle: list[bool]) -> None:
     ticks = script(batches, delay, idle)
     assert run(Release(TIME, ORDER, True, True), ticks, restarts) == definition(ticks)
 
 
 @settings(max_examples=50)
 @given(batches(), st.booleans())
-def test_in_arrival_mode_nothing_waits_and_nothing_is_late(batches, late):
+def test_in_arrival_mode_nothing_waits_and_nothing_is_late(batches: list[Batch], late: bool) -> None:
     ticks = script(batches, 0)
     steps, dropped = run(Release(TIME, (BATCH, PLACE), False, late), ticks, set())
     assert steps == [[(one.batch, one.place) for one in tick.rows or []] for tick in ticks]
     assert dropped == 0
 
 
-def test_a_row_at_the_watermark_waits_for_its_peers():
+def test_a_row_at_the_watermark_waits_for_its_peers() -> None:
     release = Release(TIME, ORDER, True, True)
     batch = table([Arrived(Row(5 * MS), 0, 0), Arrived(Row(5 * MS - 1), 0, 1)])
     rows, waiting, _ = release.take((), batch, Clock(None))
@@ -92,7 +93,7 @@ def test_a_row_at_the_watermark_waits_for_its_peers():
     assert (rows, late) == (None, 0)
 
 
-def test_chunks_out_of_reach_are_not_read():
+def test_chunks_out_of_reach_are_not_read() -> None:
     """A chunk whose first row is past the watermark stays where it is."""
     release = Release(TIME, ORDER, True, True)
 
@@ -104,7 +105,7 @@ def test_chunks_out_of_reach_are_not_read():
     assert (rows, waiting) == (None, (far,))
 
 
-def test_few_chunks_wait():
+def test_few_chunks_wait() -> None:
     release = Release(TIME, ORDER, True, True)
     waiting: tuple[Chunk, ...] = ()
     for number in range(64):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from present import present
 
 from panes.functions.stateful import BUILT_INS
 from panes.kernels.kernel import Clock, State, Step
@@ -34,6 +35,7 @@ from ..harness import (
     TIE,
     TIME,
     Arrived,
+    Batch,
     Row,
     Tick,
     check_lazy,
@@ -74,7 +76,7 @@ def definition(
     out: Counter[Any] = Counter()
     for rows in parts.values():
         ordered = sorted(rows, key=lambda one: one.order) if waits else rows
-        values = values_of([(one.row.time, cells(one.row.value)) for one in ordered], calls, ttl)
+        values = values_of([(one.row.time, cells(present(one.row.value))) for one in ordered], calls, ttl)
         out.update((one.batch, one.place, one.row.key, *value) for one, value in zip(ordered, values, strict=True))
     return out
 
@@ -85,6 +87,9 @@ class Prepared:
 
     kernel: StatefulFunctions
     shown: tuple[str, ...] = (BATCH, PLACE, KEY)
+
+    def depends_on(self) -> Mapping[str, Any]:
+        return self.kernel.depends_on()
 
     def pack(self, rows: pa.Table) -> pa.Table:
         types = (pa.int64(), pa.int64(), pa.bool_(), pa.bool_(), pa.bool_(), pa.int64())
@@ -160,7 +165,15 @@ def late_rows(ticks: Sequence[Tick]) -> int:
     return sum(mark is not None and one.row.time < mark for one, mark in marks)
 
 
-def check_definition(batches, delay, calls, ttl, restarts, idle, partitioned):
+def check_definition(
+    batches: list[Batch],
+    delay: int,
+    calls: Sequence[StatefulCall],
+    ttl: int | None,
+    restarts: set[int],
+    idle: list[bool],
+    partitioned: bool,
+) -> None:
     ticks = script(batches, delay, idle)
     done = run(kernel(calls, ttl, (KEY,) if partitioned else ()), ticks, restarts)
     assert done.rows == definition(ticks, calls, ttl, partitioned)
@@ -169,10 +182,10 @@ def check_definition(batches, delay, calls, ttl, restarts, idle, partitioned):
 
 
 @pytest.mark.parametrize("calls", GROUPS, ids=lambda calls: calls[-1].output)
-def test_every_function_is_its_definition(calls):
+def test_every_function_is_its_definition(calls: tuple[StatefulCall, ...]) -> None:
     @settings(max_examples=10)
     @given(streams(), DELAYS, TTLS, RESTARTS, IDLE)
-    def check(batches, delay, ttl, restarts, idle):
+    def check(batches: list[Batch], delay: int, ttl: int | None, restarts: set[int], idle: list[bool]) -> None:
         check_definition(batches, delay, calls, ttl, restarts, idle, partitioned=True)
 
     check()
@@ -180,7 +193,15 @@ def test_every_function_is_its_definition(calls):
 
 @settings(max_examples=40)
 @given(streams(), DELAYS, CALLS, TTLS, RESTARTS, IDLE, st.booleans())
-def test_calls_together_are_their_definitions(batches, delay, calls, ttl, restarts, idle, partitioned):
+def test_calls_together_are_their_definitions(
+    batches: list[Batch],
+    delay: int,
+    calls: tuple[StatefulCall, ...],
+    ttl: int | None,
+    restarts: set[int],
+    idle: list[bool],
+    partitioned: bool,
+) -> None:
     check_definition(batches, delay, calls, ttl, restarts, idle, partitioned)
 
 
@@ -190,7 +211,7 @@ EVERYTHING = tuple(dict.fromkeys(one for group in GROUPS for one in group))
 @pytest.mark.parametrize(
     ("seed", "ttl", "waits"), [(1, None, True), (2, 500, True), (3, 2 * MS, True), (4, None, False)]
 )
-def test_a_long_stream_is_its_definition(seed, ttl, waits):
+def test_a_long_stream_is_its_definition(seed: int, ttl: int | None, waits: bool) -> None:
     """Few partitions and many small micro-batches, so that nearly every value depends on what was kept."""
     dice = Random(seed)
     times = sorted(dice.randrange(-60, 60) * 500 for _ in range(150))
@@ -205,13 +226,23 @@ def test_a_long_stream_is_its_definition(seed, ttl, waits):
 @pytest.mark.slow
 @settings(max_examples=3000)
 @given(streams(), DELAYS, CALLS, TTLS, RESTARTS, IDLE, st.booleans())
-def test_calls_together_are_their_definitions_at_length(batches, delay, calls, ttl, restarts, idle, partitioned):
+def test_calls_together_are_their_definitions_at_length(
+    batches: list[Batch],
+    delay: int,
+    calls: tuple[StatefulCall, ...],
+    ttl: int | None,
+    restarts: set[int],
+    idle: list[bool],
+    partitioned: bool,
+) -> None:
     check_definition(batches, delay, calls, ttl, restarts, idle, partitioned)
 
 
 @settings(max_examples=30)
 @given(streams(), CALLS, RESTARTS)
-def test_in_arrival_mode_rows_count_as_they_come(batches, calls, restarts):
+def test_in_arrival_mode_rows_count_as_they_come(
+    batches: list[Batch], calls: tuple[StatefulCall, ...], restarts: set[int]
+) -> None:
     ticks = script(batches, 0)
     done = run(kernel(calls, waits=False), ticks, restarts)
     assert done.rows == definition(ticks, calls, None, waits=False)
@@ -220,13 +251,23 @@ def test_in_arrival_mode_rows_count_as_they_come(batches, calls, restarts):
 
 @settings(max_examples=30)
 @given(streams(), DELAYS, CALLS, TTLS, st.integers(0, 2))
-def test_wake_is_never_too_late(batches, delay, calls, ttl, quiet):
+def test_wake_is_never_too_late(
+    batches: list[Batch], delay: int, calls: tuple[StatefulCall, ...], ttl: int | None, quiet: int
+) -> None:
     check_lazy(kernel(calls, ttl), batches, delay, quiet)
 
 
 @settings(max_examples=40)
 @given(punctual(), st.lists(VALUES, min_size=20, max_size=20), CALLS, TTLS, CUTS, RESTARTS, IDLE)
-def test_cuts_do_not_show(stream, values, calls, ttl, cuts, restarts, idle):
+def test_cuts_do_not_show(
+    stream: tuple[list[Row], int],
+    values: list[int],
+    calls: tuple[StatefulCall, ...],
+    ttl: int | None,
+    cuts: set[int],
+    restarts: set[int],
+    idle: list[bool],
+) -> None:
     rows, delay = [replace(row, value=value) for row, value in zip(stream[0], values, strict=False)], stream[1]
     one = replace(kernel(calls, ttl), shown=(TIME, KEY, TIE))
     done = run(one, script(cut(rows, cuts), delay, idle), restarts)
@@ -236,7 +277,9 @@ def test_cuts_do_not_show(stream, values, calls, ttl, cuts, restarts, idle):
 
 @settings(max_examples=30)
 @given(streams(), DELAYS, CALLS, TTLS, RESTARTS)
-def test_in_arrival_mode_restarts_do_not_show(batches, delay, calls, ttl, restarts):
+def test_in_arrival_mode_restarts_do_not_show(
+    batches: list[Batch], delay: int, calls: tuple[StatefulCall, ...], ttl: int | None, restarts: set[int]
+) -> None:
     ticks = script(batches, delay)
     one = kernel(calls, ttl, waits=False)
     assert run(one, ticks, restarts).steps == run(one, ticks).steps
@@ -291,23 +334,23 @@ def test_rewritten_chunks_lose_what_has_expired():
     assert [chunk.rows for chunk in second.state.chunks] == [100]
 
 
-def test_a_row_at_the_last_moment_finds_its_partition():
+def test_a_row_at_the_last_moment_finds_its_partition() -> None:
     """Nor is it lost when its chunk is rewritten at that moment."""
     one = at_once([LAG], ttl=10 * MS)
     first = step_twice(one, State(), many(range(10), 0), Clock())
     second = step_twice(one, first.state, many(range(10, 20), 10 * MS), Clock(10 * MS))
     assert [chunk.rows for chunk in second.state.chunks] == [20]
     third = step_twice(one, second.state, many(range(10), 10 * MS), Clock(10 * MS))
-    assert third.rows[LAG.output].to_pylist() == list(range(10))
+    assert present(third.rows)[LAG.output].to_pylist() == list(range(10))
 
 
-def test_in_any_order_the_largest_time_counts():
+def test_in_any_order_the_largest_time_counts() -> None:
     """A late row does not make its partition older; once the watermark has left it behind, a late row does not help."""
     one = at_once([LAG], ttl=10 * MS)
     state = State()
     for time, mark, before in [(9 * MS, None, None), (0, 9 * MS, 0), (0, 19 * MS, 0), (0, 19 * MS + 1, None)]:
         step = step_twice(one, state, many([1], time), Clock(mark))
-        assert step.rows[LAG.output].to_pylist() == [before]
+        assert present(step.rows)[LAG.output].to_pylist() == [before]
         state = step.state
 
 
@@ -318,7 +361,7 @@ def test_rows_come_out_with_all_their_columns():
     assert rows.column_names == [*batch.column_names, LAG.output]
 
 
-def test_waiting_rows_are_counted():
+def test_waiting_rows_are_counted() -> None:
     one = kernel([LAG])
     step = step_twice(one, State(), one.pack(_value_rows(3)), Clock(0))
     assert step.counters["buffered_rows"] == 3 and step.wake == 1
@@ -332,6 +375,6 @@ def _value_rows(rows: int) -> pa.Table:
     )
 
 
-def test_a_kernel_travels():
+def test_a_kernel_travels() -> None:
     one = at_once([call("acc_sum", X), call("lag", X)])
     assert pickle.loads(pickle.dumps(one)) == one

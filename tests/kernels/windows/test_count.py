@@ -28,6 +28,7 @@ from ..harness import (
     TIE,
     TIME,
     Arrived,
+    Batch,
     Row,
     Tick,
     aggregated,
@@ -86,7 +87,9 @@ def late_rows(ticks: list[Tick]) -> int:
 
 @settings(max_examples=100)
 @given(batches(), DELAYS, COUNTS, EVERY, RESTARTS, IDLE)
-def test_count_is_its_definition(batches, delay, count, every, restarts, idle):
+def test_count_is_its_definition(
+    batches: list[Batch], delay: int, count: int, every: int | None, restarts: set[int], idle: list[bool]
+) -> None:
     ticks = script(batches, delay, idle)
     done = run(kernel(count, every), ticks, restarts)
     assert done.rows == definition(ticks, count, every, lambda row: (row.key,), lambda row: ())
@@ -96,7 +99,15 @@ def test_count_is_its_definition(batches, delay, count, every, restarts, idle):
 
 @settings(max_examples=60)
 @given(batches(), DELAYS, COUNTS, EVERY, RESTARTS, IDLE, st.booleans())
-def test_keys_group_inside_a_window(batches, delay, count, every, restarts, idle, partitioned):
+def test_keys_group_inside_a_window(
+    batches: list[Batch],
+    delay: int,
+    count: int,
+    every: int | None,
+    restarts: set[int],
+    idle: list[bool],
+    partitioned: bool,
+) -> None:
     """The window counts all rows of its partition, and each key that is in it gives a row."""
     ticks = script(batches, delay, idle)
     partition = (KEY,) if partitioned else ()
@@ -107,7 +118,9 @@ def test_keys_group_inside_a_window(batches, delay, count, every, restarts, idle
 
 @settings(max_examples=40)
 @given(batches(), COUNTS, EVERY, RESTARTS)
-def test_in_arrival_mode_rows_count_as_they_come(batches, count, every, restarts):
+def test_in_arrival_mode_rows_count_as_they_come(
+    batches: list[Batch], count: int, every: int | None, restarts: set[int]
+) -> None:
     ticks = script(batches, 0)
     done = run(kernel(count, every, (), waits=False), ticks, restarts)
     rows = [one for tick in ticks for one in tick.rows or []]
@@ -119,26 +132,28 @@ def test_in_arrival_mode_rows_count_as_they_come(batches, count, every, restarts
 
 @settings(max_examples=20)
 @given(batches(), DELAYS, COUNTS, EVERY, st.integers(0, 2))
-def test_wake_is_never_too_late(batches, delay, count, every, quiet):
+def test_wake_is_never_too_late(batches: list[Batch], delay: int, count: int, every: int | None, quiet: int) -> None:
     check_lazy(kernel(count, every), batches, delay, quiet)
 
 
 @settings(max_examples=40)
 @given(punctual(), COUNTS, EVERY, CUTS, RESTARTS, IDLE)
-def test_cuts_do_not_show(stream, count, every, cuts, restarts, idle):
+def test_cuts_do_not_show(
+    stream: tuple[list[Row], int], count: int, every: int | None, cuts: set[int], restarts: set[int], idle: list[bool]
+) -> None:
     rows, delay = stream
     done = run(kernel(count, every), script(cut(rows, cuts), delay, idle), restarts)
     assert done.rows == run(kernel(count, every), script(cut(rows, []), delay)).rows
     assert done.late == 0
 
 
-def test_a_window_comes_out_with_its_closing_row():
+def test_a_window_comes_out_with_its_closing_row() -> None:
     """Rows at 0 … 6, W = 4 releases four of them: one window of three, and one row waits for its fellows."""
     ticks = [Tick([Arrived(Row(at * MS, value=at), 0, at) for at in range(7)], None), Tick(None, 4 * MS)]
     assert list(run(kernel(3, None, ()), ticks).steps[1]) == [(3, 3, (0, 1, 2))]
 
 
-def test_with_every_the_last_rows_come_again():
+def test_with_every_the_last_rows_come_again() -> None:
     """n = 3, every = 2 over 1 … 7: at 4 and 6, and at the end once more for the row that came since."""
     ticks = [
         Tick([Arrived(Row(at * MS, value=at), 0, at) for at in range(1, 8)], None),
@@ -156,7 +171,9 @@ def open_windows(rows: int, count: int, every: int | None) -> int:
 
 @settings(max_examples=60)
 @given(batches(), COUNTS, EVERY, st.booleans())
-def test_open_windows_have_rows_and_have_not_closed(batches, count, every, partitioned):
+def test_open_windows_have_rows_and_have_not_closed(
+    batches: list[Batch], count: int, every: int | None, partitioned: bool
+) -> None:
     counting, state = kernel(count, every, (KEY,) if partitioned else (), waits=False), State()
     seen: Counter[str | None] = Counter()
     for tick in script(batches, 0):
@@ -180,7 +197,15 @@ def lives(rows: list[Arrived], ttl: int) -> Iterator[list[Arrived]]:
 
 @settings(max_examples=100)
 @given(punctual(), COUNTS, EVERY, CUTS, RESTARTS, IDLE, st.integers(1, 8))
-def test_a_forgotten_partition_counts_from_one_again(stream, count, every, cuts, restarts, idle, ttl):
+def test_a_forgotten_partition_counts_from_one_again(
+    stream: tuple[list[Row], int],
+    count: int,
+    every: int | None,
+    cuts: set[int],
+    restarts: set[int],
+    idle: list[bool],
+    ttl: int,
+) -> None:
     rows, delay = stream
     forgetful = replace(kernel(count, every), ttl=ttl * MS)
     ticks = script(cut(rows, cuts), delay, idle)

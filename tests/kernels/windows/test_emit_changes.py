@@ -35,7 +35,7 @@ from ..harness import (
 )
 
 SLICED = Grouping((SLICE, KEY), FOLDS, ORDER)
-KERNELS = {
+KERNELS: dict[str, SliceWindows | SessionWindows] = {
     "tumbling": SliceWindows(5 * MS, 5 * MS, TIME, (KEY,), SLICED),
     "hopping": SliceWindows(7 * MS, 3 * MS, TIME, (KEY,), SLICED),
     "session": SessionWindows(2 * MS, TIME, (KEY,), Grouping((KEY, NUMBER), FOLDS, ORDER)),

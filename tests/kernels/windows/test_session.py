@@ -24,6 +24,7 @@ from ..harness import (
     RESTARTS,
     TIME,
     Arrived,
+    Batch,
     Row,
     Tick,
     aggregated,
@@ -82,7 +83,9 @@ def _output(key: str | None, rows: list[Arrived], gap: int, keyed: bool) -> tupl
 
 @settings(max_examples=100)
 @given(batches(), DELAYS, LENGTHS, RESTARTS, IDLE, st.booleans())
-def test_session_is_its_definition(batches, delay, gap, restarts, idle, keyed):
+def test_session_is_its_definition(
+    batches: list[Batch], delay: int, gap: int, restarts: set[int], idle: list[bool], keyed: bool
+) -> None:
     ticks = script(batches, delay, idle)
     steps, late = definition(ticks, gap, keyed)
     done = run(kernel(gap, (KEY,) if keyed else ()), ticks, restarts)
@@ -93,13 +96,15 @@ def test_session_is_its_definition(batches, delay, gap, restarts, idle, keyed):
 
 @settings(max_examples=20)
 @given(batches(), DELAYS, LENGTHS, st.integers(0, 2))
-def test_wake_is_never_too_late(batches, delay, gap, quiet):
+def test_wake_is_never_too_late(batches: list[Batch], delay: int, gap: int, quiet: int) -> None:
     check_lazy(kernel(gap), batches, delay, quiet)
 
 
 @settings(max_examples=50)
 @given(punctual(), LENGTHS, CUTS, RESTARTS, IDLE, st.booleans())
-def test_cuts_do_not_show(stream, gap, cuts, restarts, idle, late):
+def test_cuts_do_not_show(
+    stream: tuple[list[Row], int], gap: int, cuts: set[int], restarts: set[int], idle: list[bool], late: bool
+) -> None:
     """Also in a later operator of a query, which drops nothing (`late` is False)."""
     rows, delay = stream
     done = run(kernel(gap, late=late), script(cut(rows, cuts), delay, idle), restarts)
@@ -108,19 +113,19 @@ def test_cuts_do_not_show(stream, gap, cuts, restarts, idle, late):
 
 
 @pytest.mark.parametrize(("mark", "comes"), [(14 * MS, 0), (15 * MS, 1)])
-def test_a_session_closes_when_the_watermark_is_past_its_end(mark, comes):
+def test_a_session_closes_when_the_watermark_is_past_its_end(mark: int, comes: int) -> None:
     """Gap 5, rows at 1, 4 and 9: [1, 14) may still grow while W is 14."""
     ticks = [Tick([Arrived(Row(at * MS), 0, at) for at in (1, 4, 9)], None), Tick(None, mark)]
     assert sum(run(kernel(5 * MS, ()), ticks).steps[1].values()) == comes
 
 
-def test_an_exact_gap_touches():
+def test_an_exact_gap_touches() -> None:
     ticks = [Tick([Arrived(Row(at), 0, at) for at in (0, 5 * MS, 10 * MS + 1)], None), Tick(None, None, flush=True)]
     outputs = sorted(run(kernel(5 * MS, ()), ticks).rows)
     assert [(end, start) for *_, end, start in outputs] == [(15 * MS + 1, 10 * MS + 1), (10 * MS, 0)]
 
 
-def test_a_row_that_bridges_makes_one_session_of_two():
+def test_a_row_that_bridges_makes_one_session_of_two() -> None:
     ticks = [
         Tick([Arrived(Row(0, value=1), 0, 0), Arrived(Row(8 * MS, value=3), 0, 1)], None),
         Tick([Arrived(Row(4 * MS, value=2), 1, 0)], None),
@@ -129,7 +134,7 @@ def test_a_row_that_bridges_makes_one_session_of_two():
     assert list(run(kernel(5 * MS, ()), ticks).rows) == [(3, 6, (1, 2, 3), 13 * MS, 0)]
 
 
-def test_a_late_row_beside_an_open_session_keeps_it_as_it_is():
+def test_a_late_row_beside_an_open_session_keeps_it_as_it_is() -> None:
     """A row whose session is over even with it is dropped; the session comes out without it."""
     ticks = [
         Tick([Arrived(Row(0), 0, 0)], None),

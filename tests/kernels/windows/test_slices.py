@@ -25,6 +25,7 @@ from ..harness import (
     RESTARTS,
     TIME,
     Arrived,
+    Batch,
     Row,
     Tick,
     aggregated,
@@ -66,7 +67,9 @@ def _output(start: int, key: str | None, rows: list[Arrived], size: int, keyed: 
 
 @settings(max_examples=120)
 @given(batches(), DELAYS, LENGTHS, LENGTHS, RESTARTS, IDLE)
-def test_hopping_is_its_definition(batches, delay, size, hop, restarts, idle):
+def test_hopping_is_its_definition(
+    batches: list[Batch], delay: int, size: int, hop: int, restarts: set[int], idle: list[bool]
+) -> None:
     ticks = script(batches, delay, idle)
     steps, late = definition(ticks, size, hop)
     done = run(kernel(size, hop), ticks, restarts)
@@ -77,7 +80,9 @@ def test_hopping_is_its_definition(batches, delay, size, hop, restarts, idle):
 
 @settings(max_examples=50)
 @given(batches(), DELAYS, LENGTHS, RESTARTS, IDLE, st.booleans())
-def test_tumbling_is_its_definition(batches, delay, size, restarts, idle, keyed):
+def test_tumbling_is_its_definition(
+    batches: list[Batch], delay: int, size: int, restarts: set[int], idle: list[bool], keyed: bool
+) -> None:
     ticks = script(batches, delay, idle)
     steps, late = definition(ticks, size, size, keyed)
     done = run(kernel(size, size, (KEY,) if keyed else ()), ticks, restarts)
@@ -87,13 +92,15 @@ def test_tumbling_is_its_definition(batches, delay, size, restarts, idle, keyed)
 
 @settings(max_examples=20)
 @given(batches(), DELAYS, LENGTHS, LENGTHS, st.integers(0, 2))
-def test_wake_is_never_too_late(batches, delay, size, hop, quiet):
+def test_wake_is_never_too_late(batches: list[Batch], delay: int, size: int, hop: int, quiet: int) -> None:
     check_lazy(kernel(size, hop), batches, delay, quiet)
 
 
 @settings(max_examples=60)
 @given(punctual(), LENGTHS, LENGTHS, CUTS, RESTARTS, st.booleans())
-def test_cuts_do_not_show(stream, size, hop, cuts, restarts, late):
+def test_cuts_do_not_show(
+    stream: tuple[list[Row], int], size: int, hop: int, cuts: set[int], restarts: set[int], late: bool
+) -> None:
     """Also in a later operator of a query, which drops nothing (`late` is False)."""
     rows, delay = stream
     done = run(kernel(size, hop, late=late), script(cut(rows, cuts), delay, [True] * 20), restarts)
@@ -103,7 +110,7 @@ def test_cuts_do_not_show(stream, size, hop, cuts, restarts, late):
 
 @settings(max_examples=40)
 @given(batches(), DELAYS, LENGTHS, LENGTHS)
-def test_late_rows_change_nothing_else(batches, delay, size, hop):
+def test_late_rows_change_nothing_else(batches: list[Batch], delay: int, size: int, hop: int) -> None:
     """Without the rows that came late, the rest is as it was."""
     ticks = script(batches, delay)
     kept = []
@@ -116,14 +123,14 @@ def test_late_rows_change_nothing_else(batches, delay, size, hop):
     assert rest.late == 0
 
 
-def test_a_row_in_a_gap_between_windows_is_not_late():
+def test_a_row_in_a_gap_between_windows_is_not_late() -> None:
     """Size 2, hop 5: nothing holds a row at 3, whatever the watermark."""
     one = kernel(2 * MS, 5 * MS)
     step = step_twice(one, State(), packed(one, [Arrived(Row(3 * MS), 0, 0)]), Clock(100 * MS))
     assert (step.rows, step.counters["late_rows"], step.state.chunks) == (None, 0, ())
 
 
-def test_a_row_with_one_open_window_counts_there_only():
+def test_a_row_with_one_open_window_counts_there_only() -> None:
     """Size 10, hop 5, W = 10: a row at 7 misses [0, 10) and is in time for [5, 15)."""
     ticks = [Tick([Arrived(Row(7 * MS), 0, 0)], 10 * MS), Tick(None, 10 * MS, flush=True)]
     done = run(kernel(10 * MS, 5 * MS, ()), ticks)
@@ -131,12 +138,12 @@ def test_a_row_with_one_open_window_counts_there_only():
 
 
 @pytest.mark.parametrize(("mark", "comes"), [(9 * MS, 0), (10 * MS, 1)])
-def test_a_window_closes_when_the_watermark_reaches_its_end(mark, comes):
+def test_a_window_closes_when_the_watermark_reaches_its_end(mark: int, comes: int) -> None:
     ticks = [Tick([Arrived(Row(0), 0, 0)], None), Tick(None, mark)]
     assert sum(run(kernel(10 * MS, 10 * MS, ()), ticks).steps[1].values()) == comes
 
 
-def test_state_is_groups_of_slices_not_rows():
+def test_state_is_groups_of_slices_not_rows() -> None:
     """A thousand rows of one slice and key are one group; size 10, hop 4 has at most two slices per hop."""
     one = kernel(10 * MS, 4 * MS)
     rows = [Arrived(Row(time * 1000 // 25, "a"), 0, time) for time in range(1000)]  # 40 ms: ten hops
@@ -144,7 +151,7 @@ def test_state_is_groups_of_slices_not_rows():
     assert sum(chunk.rows for chunk in state.chunks) == 20
 
 
-def test_few_chunks_remain():
+def test_few_chunks_remain() -> None:
     """Chunks are merged into bigger ones, so that their number grows like a logarithm."""
     one, state = kernel(1000 * MS, 1000 * MS), State()
     for number in range(64):

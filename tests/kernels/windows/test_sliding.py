@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from present import present
 
 from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.aggregates.grouping import Fold
@@ -37,6 +38,7 @@ from ..harness import (
     TIME,
     VALUE,
     Arrived,
+    Batch,
     Row,
     Tick,
     batches,
@@ -58,13 +60,13 @@ TTLS = st.none() | st.sampled_from([0, 500, 2 * MS, 5 * MS, 30 * MS])
 
 # Accumulators of fixed size: counted, summed, smallest, first and last row in order, average, and one with a condition.
 SMALL = (
-    Fold(accumulator("count", []), (), None, "a_count"),
-    Fold(accumulator("sum", ["bigint"]), (VALUE,), None, "b_sum"),
-    Fold(accumulator("min", ["bigint"]), (VALUE,), None, "c_min"),
-    Fold(accumulator("first", ["bigint"]), (VALUE,), None, "d_first"),
-    Fold(accumulator("last", ["bigint"], ignore_nulls=True), (VALUE,), None, "e_last"),
-    Fold(accumulator("avg", ["bigint"]), (VALUE,), None, "f_avg"),
-    Fold(accumulator("count", ["bigint"]), (VALUE,), FLAG, "g_count_if"),
+    Fold(present(accumulator("count", [])), (), None, "a_count"),
+    Fold(present(accumulator("sum", ["bigint"])), (VALUE,), None, "b_sum"),
+    Fold(present(accumulator("min", ["bigint"])), (VALUE,), None, "c_min"),
+    Fold(present(accumulator("first", ["bigint"])), (VALUE,), None, "d_first"),
+    Fold(present(accumulator("last", ["bigint"], ignore_nulls=True)), (VALUE,), None, "e_last"),
+    Fold(present(accumulator("avg", ["bigint"])), (VALUE,), None, "f_avg"),
+    Fold(present(accumulator("count", ["bigint"])), (VALUE,), FLAG, "g_count_if"),
 )
 
 
@@ -218,7 +220,18 @@ BLOCKS = st.sampled_from([1, 2, 3, 1 << 16])
 
 @settings(max_examples=80)
 @given(batches(), DELAYS, LOOKBACKS, LOOKAHEADS, st.booleans(), TTLS, RESTARTS, IDLE, BLOCKS, st.booleans())
-def test_sliding_is_its_definition(batches, delay, lookback, lookahead, when, ttl, restarts, idle, block, partitioned):
+def test_sliding_is_its_definition(
+    batches: list[Batch],
+    delay: int,
+    lookback: int,
+    lookahead: int | None,
+    when: bool,
+    ttl: int | None,
+    restarts: set[int],
+    idle: list[bool],
+    block: int,
+    partitioned: bool,
+) -> None:
     ticks = script(batches, delay, idle)
     case = Case(lookback, lookahead, when, (KEY,) if partitioned else (), ttl=ttl)
     done = play(case, ticks, restarts, block)
@@ -230,7 +243,17 @@ def test_sliding_is_its_definition(batches, delay, lookback, lookahead, when, tt
 
 @settings(max_examples=40)
 @given(batches(), DELAYS, LOOKBACKS, LOOKAHEADS, st.booleans(), TTLS, RESTARTS, IDLE, BLOCKS)
-def test_the_rows_of_a_window_come_in_order(batches, delay, lookback, lookahead, when, ttl, restarts, idle, block):
+def test_the_rows_of_a_window_come_in_order(
+    batches: list[Batch],
+    delay: int,
+    lookback: int,
+    lookahead: int | None,
+    when: bool,
+    ttl: int | None,
+    restarts: set[int],
+    idle: list[bool],
+    block: int,
+) -> None:
     ticks = script(batches, delay, idle)
     case = Case(lookback, lookahead, when, ttl=ttl, folds=FOLDS, says=listed)
     done = play(case, ticks, restarts, block)
@@ -241,7 +264,16 @@ def test_the_rows_of_a_window_come_in_order(batches, delay, lookback, lookahead,
 
 @settings(max_examples=40)
 @given(batches(), DELAYS, LOOKBACKS, LOOKAHEADS, st.booleans(), RESTARTS, IDLE, st.booleans())
-def test_keys_group_inside_a_window(batches, delay, lookback, lookahead, when, restarts, idle, partitioned):
+def test_keys_group_inside_a_window(
+    batches: list[Batch],
+    delay: int,
+    lookback: int,
+    lookahead: int | None,
+    when: bool,
+    restarts: set[int],
+    idle: list[bool],
+    partitioned: bool,
+) -> None:
     """Each key that is in a window gives a row; rows of one window come in no order."""
     ticks = script(batches, delay, idle)
     case = Case(lookback, lookahead, when, (KEY,) if partitioned else (), (TIE,), folds=FOLDS, says=listed)
@@ -260,7 +292,16 @@ def _counted(step: dict[Any, list[Any]]) -> dict[Any, Counter[Any]]:
 
 @settings(max_examples=60)
 @given(punctual(), LOOKBACKS, st.booleans(), TTLS, CUTS, RESTARTS, BLOCKS, st.sampled_from([SMALL, FOLDS]))
-def test_immediately_a_window_holds_what_came_before(stream, lookback, when, ttl, cuts, restarts, block, folds):
+def test_immediately_a_window_holds_what_came_before(
+    stream: tuple[list[Row], int],
+    lookback: int,
+    when: bool,
+    ttl: int | None,
+    cuts: set[int],
+    restarts: set[int],
+    block: int,
+    folds: tuple[Fold, ...],
+) -> None:
     """Times are out of order, nothing waits, and the watermark only evicts."""
     rows, delay = stream
     ticks = script(cut(rows, cuts), delay)
@@ -273,7 +314,16 @@ def test_immediately_a_window_holds_what_came_before(stream, lookback, when, ttl
 
 @settings(max_examples=40)
 @given(batches(), LOOKBACKS, LOOKAHEADS, st.booleans(), TTLS, RESTARTS, BLOCKS, st.sampled_from([SMALL, FOLDS]))
-def test_in_arrival_mode_the_clock_decides(batches, lookback, lookahead, when, ttl, restarts, block, folds):
+def test_in_arrival_mode_the_clock_decides(
+    batches: list[Batch],
+    lookback: int,
+    lookahead: int | None,
+    when: bool,
+    ttl: int | None,
+    restarts: set[int],
+    block: int,
+    folds: tuple[Fold, ...],
+) -> None:
     """All rows of a micro-batch have its time; with lookahead a window comes out once the clock has passed its end."""
     ticks = []
     for number, batch in enumerate(batches):
@@ -289,13 +339,25 @@ def test_in_arrival_mode_the_clock_decides(batches, lookback, lookahead, when, t
 
 @settings(max_examples=30)
 @given(batches(), DELAYS, LOOKBACKS, LOOKAHEADS, st.booleans(), st.integers(0, 2))
-def test_wake_is_never_too_late(batches, delay, lookback, lookahead, when, quiet):
+def test_wake_is_never_too_late(
+    batches: list[Batch], delay: int, lookback: int, lookahead: int | None, when: bool, quiet: int
+) -> None:
     check_lazy(Case(lookback, lookahead, when).kernel, batches, delay, quiet)
 
 
 @settings(max_examples=40)
 @given(punctual(), LOOKBACKS, LOOKAHEADS, st.booleans(), TTLS, CUTS, RESTARTS, IDLE, BLOCKS)
-def test_cuts_do_not_show(stream, lookback, lookahead, when, ttl, cuts, restarts, idle, block):
+def test_cuts_do_not_show(
+    stream: tuple[list[Row], int],
+    lookback: int,
+    lookahead: int | None,
+    when: bool,
+    ttl: int | None,
+    cuts: set[int],
+    restarts: set[int],
+    idle: list[bool],
+    block: int,
+) -> None:
     rows, delay = stream
     case = Case(lookback, lookahead, when, ttl=ttl)
     done = play(case, script(cut(rows, cuts), delay, idle), restarts, block)
@@ -307,14 +369,24 @@ def test_cuts_do_not_show(stream, lookback, lookahead, when, ttl, cuts, restarts
 @pytest.mark.slow
 @settings(max_examples=3000, deadline=None)
 @given(batches(), DELAYS, LOOKBACKS, LOOKAHEADS, st.booleans(), TTLS, RESTARTS, IDLE, BLOCKS)
-def test_sliding_is_its_definition_very_often(batches, delay, lookback, lookahead, when, ttl, restarts, idle, block):
+def test_sliding_is_its_definition_very_often(
+    batches: list[Batch],
+    delay: int,
+    lookback: int,
+    lookahead: int | None,
+    when: bool,
+    ttl: int | None,
+    restarts: set[int],
+    idle: list[bool],
+    block: int,
+) -> None:
     ticks = script(batches, delay, idle)
     case = Case(lookback, lookahead, when, ttl=ttl)
     assert play(case, ticks, restarts, block).steps == definition(case, ticks)[0]
 
 
 @pytest.mark.parametrize(("lookback", "lookahead"), [(30 * MS, None), (15 * MS, 15 * MS), (0, 30 * MS)])
-def test_a_long_window_is_summed_up_in_advance(lookback, lookahead):
+def test_a_long_window_is_summed_up_in_advance(lookback: int, lookahead: int | None) -> None:
     """Many small micro-batches and blocks of four rows: most of each window comes from summaries of blocks."""
     rows = [Row(at * 500, "abc"[at * at % 3], 0, at % 7) for at in range(100)]
     case, ticks = Case(lookback, lookahead), script(cut(rows, range(4, 100, 4)), 0)
@@ -325,24 +397,24 @@ def test_a_long_window_is_summed_up_in_advance(lookback, lookahead):
     assert min(chunk.low for chunk in summaries) >= done.state.facts[FIRST] > 0
 
 
-def test_a_column_can_have_several_roles():
+def test_a_column_can_have_several_roles() -> None:
     """The partition breaks ties, groups and is counted."""
-    count = (Fold(accumulator("first", ["string"]), (KEY,), KEY + "_is_a", "a"),)
+    count = (Fold(present(accumulator("first", ["string"])), (KEY,), KEY + "_is_a", "a"),)
     release = Release(TIME, (TIME, KEY, BATCH, PLACE), True, True)
     rows = harness.table([Arrived(Row(at * MS, key), 0, at) for at, key in enumerate("aab")])
     rows = rows.append_column(KEY + "_is_a", pa.array([True, True, False]))
     for keys in ((), (KEY,), (KEY, TIE)):
         kernel = SlidingWindows(5 * MS, None, None, (KEY,), keys, count, release)
         out = step_twice(kernel, State(), rows, Clock(None, flush=True)).rows
-        assert [(one[KEY], one["a"]) for one in out.to_pylist()] == [("a", "a"), ("a", "a"), ("b", None)]
+        assert [(one[KEY], one["a"]) for one in present(out).to_pylist()] == [("a", "a"), ("a", "a"), ("b", None)]
 
 
-def test_windows_without_aggregates_are_rows():
+def test_windows_without_aggregates_are_rows() -> None:
     kernel = replace(Case(5 * MS).kernel, folds=())
     rows = packed(kernel, [Arrived(Row(at * MS), 0, at) for at in range(3)])
     out = step_twice(kernel, State(), rows, Clock(None, flush=True)).rows
-    assert out.column_names == [KEY, "window_start", "window_end", "window_trigger"]
-    assert out["window_trigger"].to_pylist() == [0, 1 * MS, 2 * MS]
+    assert present(out).column_names == [KEY, "window_start", "window_end", "window_trigger"]
+    assert present(out)["window_trigger"].to_pylist() == [0, 1 * MS, 2 * MS]
 
 
 def test_a_window_holds_the_peers_of_its_trigger():
@@ -351,14 +423,14 @@ def test_a_window_holds_the_peers_of_its_trigger():
     assert play(case, ticks).steps[1] == {None: [(2, 3, (1, 2), 0, -5 * MS, 0)] * 2}
 
 
-def test_lookahead_comes_out_strictly_after_its_end():
+def test_lookahead_comes_out_strictly_after_its_end() -> None:
     """A trigger at 0 with lookahead 2: at W = 2 a peer of the end may still come, at the next moment none can."""
     ticks = [Tick([Arrived(Row(0), 0, 0)], None), Tick(None, 2 * MS), Tick(None, 2 * MS + 1)]
     done = play(Case(1 * MS, 2 * MS, folds=FOLDS), ticks)
     assert [len(step) for step in done.steps] == [0, 0, 1]
 
 
-def test_gauges_tell_what_is_open():
+def test_gauges_tell_what_is_open() -> None:
     kernel = Case(3 * MS, 2 * MS).kernel
     rows = packed(kernel, [Arrived(Row(at * MS), 0, at) for at in range(4)])
     step = step_twice(kernel, State(), rows, Clock(None))
@@ -374,7 +446,7 @@ def test_gauges_tell_what_is_open():
     assert step.wake == 3 * MS + 1
 
 
-def test_old_rows_leave():
+def test_old_rows_leave() -> None:
     """A row stays as long as a later trigger can reach it, and then goes with its block."""
     rows = [Row(at * MS, "a", 0, 1) for at in range(30)]
     case, ticks = Case(5 * MS, folds=FOLDS, says=listed), script(cut(rows, range(30)), 0)
@@ -384,7 +456,7 @@ def test_old_rows_leave():
         assert sum(chunk.rows for chunk in done.state.chunks if chunk.kind == ROWS) <= 8
 
 
-def test_a_forgotten_partition_starts_anew():
+def test_a_forgotten_partition_starts_anew() -> None:
     """Rows at 0, 5, 6 with a ttl of 2: the window of 0 would reach 5 and is dropped, those of 5 and 6 do not see 0."""
     ticks = [Tick([Arrived(Row(at * MS, value=at), 0, at) for at in (0, 5, 6)], None, flush=True)]
     done = play(Case(10 * MS, 5 * MS, ttl=2 * MS, folds=FOLDS, says=listed), ticks)
@@ -406,7 +478,16 @@ def test_a_forgotten_partition_starts_anew():
     IDLE,
     st.sampled_from([SMALL, FOLDS]),
 )
-def test_what_is_forgotten_is_counted(batches, delay, lookback, lookahead, ttl, restarts, idle, folds):
+def test_what_is_forgotten_is_counted(
+    batches: list[Batch],
+    delay: int,
+    lookback: int,
+    lookahead: int,
+    ttl: int,
+    restarts: set[int],
+    idle: list[bool],
+    folds: tuple[Fold, ...],
+) -> None:
     ticks = script(batches, delay, idle)
     case = Case(lookback, lookahead, ttl=ttl, folds=folds, says=SAYS[folds])
     done = play(case, ticks, restarts, block=2)
@@ -415,7 +496,7 @@ def test_what_is_forgotten_is_counted(batches, delay, lookback, lookahead, ttl, 
 
 @pytest.mark.parametrize("folds", [SMALL, FOLDS])
 @pytest.mark.parametrize("waits", [True, False])
-def test_windows_come_in_the_order_of_their_triggers(folds, waits):
+def test_windows_come_in_the_order_of_their_triggers(folds: tuple[Fold, ...], waits: bool) -> None:
     """Also where there are so many that the order of groups is not that of rows."""
     random = np.random.default_rng(1)
     case = Case(100 * MS, folds=folds, waits=waits)

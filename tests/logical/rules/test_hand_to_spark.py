@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from planning import bound, catalog, compiled, logical_nodes, node_names
 
+from panes.catalog import Catalog
 from panes.logical.plan import SparkQuery
 from panes.logical.rules import optimise
-from panes.logical.rules.hand_to_spark import hand_to_spark, quoted
+from panes.logical.rules.hand_to_spark import hand_to_spark
+from panes.sql.template import quoted
 
 
-def spark_sql(sql: str, known=None) -> str:
+def spark_sql(sql: str, known: Catalog | None = None) -> str:
     query = compiled(sql, known).logical.input
     assert isinstance(query, SparkQuery)
     return query.sql
@@ -39,17 +41,17 @@ def spark_sql(sql: str, known=None) -> str:
         ),
     ],
 )
-def test_the_text_for_spark(sql, handed):
+def test_the_text_for_spark(sql: str, handed: str) -> None:
     assert spark_sql(sql) == handed
 
 
-def test_views_and_ctes_are_written_out():
+def test_views_and_ctes_are_written_out() -> None:
     known = catalog(("one", "SELECT k, a AS c FROM t WHERE ok"))
     handed = "SELECT c FROM (SELECT c FROM (SELECT a AS `c` FROM `t` WHERE (ok) AND (a > 0)))"
     assert spark_sql("WITH x AS (SELECT c FROM one) SELECT c FROM x WHERE c > 0", known) == handed
 
 
-def test_its_inputs_are_the_streams_it_reads():
+def test_its_inputs_are_the_streams_it_reads() -> None:
     query = compiled("SELECT name FROM (SELECT ts, name FROM t JOIN dim USING (k)) WHERE name > ''").logical.input
     assert isinstance(query, SparkQuery)
     assert [name for name, _ in query.inputs] == ["t", "dim"]
@@ -66,11 +68,11 @@ def test_its_inputs_are_the_streams_it_reads():
         "SELECT sum(a) OVER (PARTITION BY k) FROM files",
     ],
 )
-def test_not_with_a_construct_nor_over_a_changelog(sql):
+def test_not_with_a_construct_nor_over_a_changelog(sql: str) -> None:
     plan = bound(sql)
     assert hand_to_spark(plan) == plan
     assert "SparkQuery" not in node_names(logical_nodes(optimise(plan)))
 
 
-def test_quoted():
+def test_quoted() -> None:
     assert quoted("a`b c") == "`a``b c`"

@@ -43,7 +43,7 @@ def read(sql: str) -> str:
         ("SELECT t.a FROM t JOIN dim USING (k)", "ts k a b v ok s"),
     ],
 )
-def test_columns_read(sql, columns):
+def test_columns_read(sql: str, columns: str) -> None:
     assert read(sql) == columns
 
 
@@ -52,7 +52,7 @@ def projects(sql: str) -> list[list[str]]:
     return [[field.name for field in node.fields] for node in logical_nodes(plan) if isinstance(node, Project)]
 
 
-def test_hidden_columns_go_where_nobody_asks():
+def test_hidden_columns_go_where_nobody_asks() -> None:
     grouped = "SELECT count(*) AS c FROM t GROUP BY tumblingwindow('ss', 1), k"
     assert projects(f"SELECT c FROM ({grouped})") == [["c"], ["c"]]
     (outer, inner) = projects(f"SELECT lag(c) AS l FROM ({grouped})")
@@ -60,16 +60,16 @@ def test_hidden_columns_go_where_nobody_asks():
     assert len(inner) == 3  # c, the window's end and the group key: time and ties
 
 
-def test_outputs_are_never_dropped():
+def test_outputs_are_never_dropped() -> None:
     assert projects("SELECT a AS x, b AS x, a AS y FROM t") == [["x", "x", "y"]]
 
 
-def test_spark_sees_no_hidden_columns():
+def test_spark_sees_no_hidden_columns() -> None:
     sql = """WITH c AS (SELECT k, count(*) AS n FROM t GROUP BY tumblingwindow('ss', 1), k)
              SELECT * FROM c JOIN dim USING (k)"""
     assert projects(sql) == [["k", "n"]]
 
 
-def test_nothing_to_prune():
+def test_nothing_to_prune() -> None:
     plan = bound("SELECT ts, k, a, b, v, ok, s, lag(a) FROM t")
     assert prune_columns(plan) == plan

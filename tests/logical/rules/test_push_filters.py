@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from planning import bound, logical_nodes
+from present import present
 
 from panes.logical.plan import Filter, OverWindow, Plan
 from panes.logical.rules.push_filters import may_move, push_filters_below_over, push_filters_below_project
@@ -34,7 +35,7 @@ def shape(plan: Plan) -> list[str]:
         ("SELECT a, lag(a) AS l FROM t", "a > 0", ["Project", "Project", "a > 0", "StatefulFunction", "DataSource"]),
     ],
 )
-def test_below_a_projection(sub_query, condition, expected):
+def test_below_a_projection(sub_query: str, condition: str, expected: list[str]) -> None:
     assert shape(push_filters_below_project(bound(f"SELECT 1 FROM ({sub_query}) WHERE {condition}"))) == expected
 
 
@@ -47,7 +48,7 @@ def test_below_a_projection(sub_query, condition, expected):
         ("SELECT b AS k, a FROM t", "exists(array(a), b -> b > k)"),  # below, the lambda's b would catch the column b
     ],
 )
-def test_not_below_a_projection(sub_query, condition):
+def test_not_below_a_projection(sub_query: str, condition: str) -> None:
     plan = bound(f"SELECT 1 FROM ({sub_query}) WHERE {condition}")
     assert push_filters_below_project(plan) == plan
 
@@ -55,12 +56,12 @@ def test_not_below_a_projection(sub_query, condition):
 OVER = "SELECT k, a, sum(v) OVER (PARTITION BY k ORDER BY ts) AS c FROM t"
 
 
-def test_below_an_over_window_whose_partitions_it_drops():
+def test_below_an_over_window_whose_partitions_it_drops() -> None:
     plan = push_filters_below_over(push_filters_below_project(bound(f"SELECT 1 FROM ({OVER}) WHERE k = 'x' AND c > 0")))
     assert shape(plan) == ["Project", "Project", "col_1 > 0", "OverWindow", "k = 'x'", "DataSource"]
 
 
-def test_below_several_over_windows():
+def test_below_several_over_windows() -> None:
     sql = """SELECT k, rank() OVER (PARTITION BY k, a ORDER BY ts) AS x, rank() OVER (PARTITION BY K ORDER BY v) AS y
              FROM files QUALIFY x + y > 0 AND upper(k) = 'X' AND a > 0"""
     plan = push_filters_below_over(bound(sql))
@@ -83,17 +84,17 @@ def test_below_several_over_windows():
         "SELECT sum(a) OVER (PARTITION BY upper(k) ORDER BY ts) AS c FROM t QUALIFY k = 'x'",
     ],
 )
-def test_not_below_an_over_window(sql):
+def test_not_below_an_over_window(sql: str) -> None:
     plan = bound(sql)
     assert push_filters_below_over(plan) == plan
 
 
-def test_a_limit_stays_on_its_window():
+def test_a_limit_stays_on_its_window() -> None:
     sql = "SELECT row_number() OVER (PARTITION BY k ORDER BY ts) AS r FROM t QUALIFY r <= 3 AND k = 'x'"
     limited = recognise_top_n(bound(sql))
     plan = push_filters_below_over(limited)
     assert shape(plan) == ["Project", "col_1 <= 3", "OverWindow", "k = 'x'", "DataSource"]
-    assert [node.top_n.limit for node in logical_nodes(plan) if isinstance(node, OverWindow)] == [3]
+    assert [present(node.top_n).limit for node in logical_nodes(plan) if isinstance(node, OverWindow)] == [3]
 
 
 @pytest.mark.parametrize(
@@ -107,5 +108,5 @@ def test_a_limit_stays_on_its_window():
         ("k = 'rand()'", True),
     ],
 )
-def test_may_move(text, expected):
+def test_may_move(text: str, expected: bool) -> None:
     assert may_move(Expr(tokenize(Source(text)))) is expected

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from planning import bound, logical_nodes
 
-from panes.logical.plan import SparkQuery, StatefulFunction, Window
+from panes.logical.plan import Plan, SparkQuery, StatefulFunction, Window
 from panes.logical.rules import RULES, optimise
 
 from .queries import queries, rows, run
@@ -30,8 +32,8 @@ QUERIES = [
 
 @pytest.mark.parametrize("rule", RULES, ids=NAMES)
 @pytest.mark.parametrize("sql", QUERIES)
-def test_twice_is_once(rule, sql):
-    plan = bound(sql)
+def test_twice_is_once(rule: Callable[[Plan], Plan], sql: str) -> None:
+    plan: Plan = bound(sql)
     for earlier in RULES[: RULES.index(rule)]:
         plan = earlier(plan)
     once = rule(plan)
@@ -39,22 +41,22 @@ def test_twice_is_once(rule, sql):
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_all_rules_twice_are_once(sql):
+def test_all_rules_twice_are_once(sql: str) -> None:
     once = optimise(bound(sql))
     assert optimise(once) == once
 
 
 @given(queries())
-def test_twice_is_once_for_random_queries(sql):
-    plan = bound(sql)
+def test_twice_is_once_for_random_queries(sql: str) -> None:
+    plan: Plan = bound(sql)
     for rule in RULES:
         plan = rule(plan)
         assert rule(plan) == plan, rule.__name__
 
 
 @given(queries(), rows)
-def test_the_result_stays_what_it_was(sql, table):
-    plan = bound(sql)
+def test_the_result_stays_what_it_was(sql: str, table: list[dict[str, int]]) -> None:
+    plan: Plan = bound(sql)
     expected = run(plan, table)
     for rule in RULES:
         plan = rule(plan)
@@ -64,10 +66,10 @@ def test_the_result_stays_what_it_was(sql, table):
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_no_rule_drops_a_window_or_a_stateful_call(sql):
+def test_no_rule_drops_a_window_or_a_stateful_call(sql: str) -> None:
     kinds = (Window, StatefulFunction)
 
-    def kept(plan):
+    def kept(plan: Plan) -> list[tuple[type, object]]:
         return [(type(node), getattr(node, "calls", None)) for node in logical_nodes(plan) if isinstance(node, kinds)]
 
     assert kept(optimise(bound(sql))) == kept(bound(sql))

@@ -240,12 +240,13 @@ class StreamingRun:
         self.clocks = [one for one in found if isinstance(one, Watermarked)]
         checkpoint.stores = checkpoint.stores or [Store() for _ in stateful]
         checkpoint.seen = checkpoint.seen or [0] * len(self.clocks)
-        self.stores = dict(zip(stateful, checkpoint.stores, strict=True))
+        self.stores: dict[Node, Store] = dict(zip(stateful, checkpoint.stores, strict=True))
         self.sources = [one.name for one in found if isinstance(one, Source) and one.streaming]
         for one in found:  # what goes to Spark's workers is pickled
             for name in ("processor", "function"):
                 if hasattr(one, name):
-                    object.__setattr__(one, name, cloudpickle.loads(cloudpickle.dumps(getattr(one, name))))
+                    pickled = cloudpickle.dumps(getattr(one, name))  # type: ignore[no-untyped-call]
+                    object.__setattr__(one, name, cloudpickle.loads(pickled))
 
     def micro_batch(self, now: str, **rows: Partitions) -> list[pa.Table]:
         """What comes out of a micro-batch, and of those without data that follow while the watermark moves."""
@@ -256,7 +257,7 @@ class StreamingRun:
 
     def _once(self, rows: Mapping[str, Partitions], now: str) -> list[pa.Table]:
         given = {name: rows.get(name, []) for name in self.sources}
-        seen = dict(zip(self.clocks, self.checkpoint.seen, strict=True))
+        seen: dict[Node, int] = dict(zip(self.clocks, self.checkpoint.seen, strict=True))
         batch = MicroBatch(
             given,
             self.checkpoint.number,
@@ -264,7 +265,7 @@ class StreamingRun:
             now,
             self.pick,
             self.stores,
-            dict(seen),
+            seen,
             self.metrics,
         )
         tables = batch.result(self.frame)

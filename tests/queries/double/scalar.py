@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import duckdb
@@ -61,7 +61,7 @@ def translated(sql: str) -> str:
     return str(tree.this.sql(dialect="duckdb"))
 
 
-def _said_anew(node: exp.Expression) -> exp.Expression:
+def _said_anew(node: exp.Expr) -> exp.Expr:
     match node:
         case exp.TryCast() | exp.Cast() if (since := _since_1970(node)) is not None:
             return _call("epoch_us", since)
@@ -83,11 +83,11 @@ def _said_anew(node: exp.Expression) -> exp.Expression:
             return node
 
 
-def _call(name: str, *args: exp.Expression) -> exp.Expression:
+def _call(name: str, *args: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=list(args))
 
 
-CALLS = {
+CALLS: dict[str, Callable[[list[exp.Expr]], exp.Expr]] = {
     "spark_partition_id": lambda args: exp.Literal.number(0),
     "raise_error": lambda args: _call("error", *args),
     "timestamp_micros": lambda args: _call("make_timestamptz", *args),
@@ -101,7 +101,7 @@ CALLS = {
 }
 
 
-def _since_1970(node: exp.Cast) -> exp.Expression | None:
+def _since_1970(node: exp.Cast) -> exp.Expr | None:
     """The x of `CAST(CAST(CAST((x - TIMESTAMP_NTZ'1970-01-01 00:00:00') AS INTERVAL SECOND) AS DECIMAL…) …)`."""
     if not node.is_type("bigint") or not isinstance(node.this, exp.Mul):
         return None
@@ -109,10 +109,11 @@ def _since_1970(node: exp.Cast) -> exp.Expression | None:
         return None
     difference = node.find(exp.Sub)
     assert difference is not None
-    return difference.this
+    since: exp.Expr = difference.this
+    return since
 
 
-def _scaled(node: exp.Cast) -> exp.Expression | None:
+def _scaled(node: exp.Cast) -> exp.Expr | None:
     """Digits and an exponent (`CAST(concat(x, 'E-6') AS DECIMAL…)`) with the point written in: DuckDB rounds them."""
     if not node.is_type("decimal") or not isinstance(node.this, exp.Concat):
         return None
