@@ -87,38 +87,38 @@ def rows_of(key: Key, times: Times, values: Values, **more: Any) -> pd.DataFrame
 def lag(key: Key, frames: Frames, state: GroupState) -> Iterator[pd.DataFrame]:
     """The value before."""
     last = state.get[2] if state.exists else None
-    times, values, *waiting = released(frames, state)
+    times, values, waiting, waiting_values = released(frames, state)
     before = np.concatenate([[np.nan if last is None else last], values[:-1]]) if len(values) else values
-    keep(state, *waiting, float(values[-1]) if len(values) else last)
+    keep(state, waiting, waiting_values, float(values[-1]) if len(values) else last)
     yield rows_of(key, times, values, result=before)
 
 
 def row_number(key: Key, frames: Frames, state: GroupState) -> Iterator[pd.DataFrame]:
     """How many rows there were."""
     count = state.get[2] if state.exists else 0
-    times, values, *waiting = released(frames, state)
-    keep(state, *waiting, count + len(times))
+    times, values, waiting, waiting_values = released(frames, state)
+    keep(state, waiting, waiting_values, count + len(times))
     yield rows_of(key, times, values, result=np.arange(count + 1, count + len(times) + 1))
 
 
 def range_sum(key: Key, frames: Frames, state: GroupState) -> Iterator[pd.DataFrame]:
     """The sum over the last ten seconds; those stay in the state."""
     recent = (np.frombuffer(state.get[2], np.int64), np.frombuffer(state.get[3])) if state.exists else ()
-    times, values, *waiting = released(frames, state)
+    times, values, waiting, waiting_values = released(frames, state)
     all_times, all_values = (
         (np.concatenate([recent[0], times]), np.concatenate([recent[1], values])) if recent else (times, values)
     )
     sums = np.concatenate([[0.0], np.cumsum(all_values)])
     ends, starts = np.searchsorted(all_times, times, "right"), np.searchsorted(all_times, times - 10_000_000)
     reached = all_times >= (all_times[-1] - 10_000_000 if len(all_times) else 0)
-    keep(state, *waiting, all_times[reached].tobytes(), all_values[reached].tobytes())
+    keep(state, waiting, waiting_values, all_times[reached].tobytes(), all_values[reached].tobytes())
     yield rows_of(key, times, values, result=sums[ends] - sums[starts])
 
 
 def state_window(key: Key, frames: Frames, state: GroupState) -> Iterator[pd.DataFrame]:
     """Sum and count from a value above 0.9 to the next below 0.1."""
     total, count = state.get[2:] if state.exists else (0.0, 0)
-    _, values, *waiting = released(frames, state)
+    _, values, waiting, waiting_values = released(frames, state)
     out = []
     for value in values.tolist():
         if count:
@@ -128,5 +128,5 @@ def state_window(key: Key, frames: Frames, state: GroupState) -> Iterator[pd.Dat
                 total, count = 0.0, 0
         elif value > 0.9:
             total, count = value, 1
-    keep(state, *waiting, total, count)
+    keep(state, waiting, waiting_values, total, count)
     yield pd.DataFrame(out, columns=["k", "s", "n"])

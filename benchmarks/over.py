@@ -122,8 +122,9 @@ def cost(on: Bench, sql: str, change: Any, size: int, name: str) -> Cost:
     found = [one for one in on.progress(engine.sql(sql)) if one.numInputRows > 0][1 + SETTLING :]
     counted = [counters_of(one) for one in found]
     counters = ("blocks_read", "bytes_read", "bytes_cached")
-    read = [int(median(one[counter] for one in counted)) for counter in counters]
-    return Cost(median(one.durationMs["triggerExecution"] for one in found), *read, counted[-1]["state_bytes"])
+    blocks, read, cached = (int(median(one[counter] for one in counted)) for counter in counters)
+    ms = median(one.durationMs["triggerExecution"] for one in found)
+    return Cost(ms, blocks, read, cached, counted[-1]["state_bytes"])
 
 
 def run(console: Console) -> dict[str, object]:
