@@ -121,6 +121,8 @@ def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog)
                 raise PanesError("stream-options", f"the sink {name} has no connector", statement.span, hint)
             catalog.sinks.put(Sink(name, options))
             return Done(f"sink {name} created")
+        case _:
+            assert_never(statement)
 
 
 def _relation(name: str, catalog: Catalog) -> Stream | View | None:
@@ -162,6 +164,8 @@ def _show(kind: ObjectKind, catalog: Catalog) -> Listing:
             return Listing(("view", "query"), tuple((one.name, one.sql) for one in catalog.views))
         case ObjectKind.SINK:
             return Listing(("sink", "connector"), tuple((one.name, one.options["connector"]) for one in catalog.sinks))
+        case _:
+            assert_never(kind)
 
 
 def _describe(statement: Describe, catalog: Catalog, functions: Functions, names: ColPlaceholderAllocator) -> Listing:

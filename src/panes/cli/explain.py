@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, assert_never
 
 import typer
 
@@ -11,7 +11,7 @@ from panes.catalog import Catalog
 from panes.cli.script_file import console, print_listing, read_script, reported_errors
 from panes.compile import Compiled
 from panes.functions import Functions
-from panes.script import Explanation, Listing, steps
+from panes.script import Done, Explanation, Listing, steps
 
 
 def explain(
@@ -28,3 +28,7 @@ def explain(
                     console.print(text + "\n", markup=False)
                 case Listing():
                     print_listing(step)
+                case Done():
+                    pass
+                case _:
+                    assert_never(step)

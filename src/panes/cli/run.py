@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
@@ -94,8 +94,11 @@ def _show(step: Step) -> None:
             console.print(text, markup=False)
         case Listing():
             print_listing(step)
-        case Compiled() if step.physical.sink is None:
-            errors.print("a SELECT without INSERT INTO is checked and not run", markup=False)
+        case Compiled():
+            if step.physical.sink is None:
+                errors.print("a SELECT without INSERT INTO is checked and not run", markup=False)
+        case _:
+            assert_never(step)
 
 
 def _report(report: Report) -> None:

@@ -217,6 +217,8 @@ class SparkReader:
             case exp.EQ():
                 yield from self._compared(part.left, part.right, select)
                 yield from self._compared(part.right, part.left, select)
+            case _:
+                pass
 
     def _compared(self, less: exp.Expr, more: exp.Expr, select: exp.Select) -> Iterator[tuple[str, str]]:
         one, other = (self._timed_relation(side, select) for side in (less, more))
@@ -306,6 +308,8 @@ def _read_in_from(tree: exp.Expr) -> Iterator[exp.Select]:
             case exp.Select():
                 yield query
                 left += relations(query)
+            case _:
+                pass
 
 
 def _groups(select: exp.Select) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from panes.errors import PanesError
 from panes.logical.plan import OverWindow, Plan, StatefulFunction, Window, children
@@ -68,6 +68,8 @@ def decide(plan: Plan, clause: EmitClause | None) -> EmitDecision:
             if traits(found[-1].input).clock != Clock.EVENT_TIME:
                 raise _refused(clause, last, "In arrival mode nothing waits: leave EMIT out.")
             return EmitDecision(immediately=True)
+        case _:
+            assert_never(clause.emit)
 
 
 def _has_no_clock(over: OverWindow) -> bool:
@@ -98,4 +100,6 @@ def _refused(clause: EmitClause, feature: Feature, hint: str) -> PanesError:
             what = "a stateful function"
         case Window(kind=kind):
             what = f"a {type(kind).__name__.lower()} window"
+        case _:
+            assert_never(feature)
     return PanesError("unsupported-clause", f"EMIT {clause.emit.value} on {what}", clause.span, hint)

@@ -74,6 +74,8 @@ def _with_nested(type_: DataType) -> Iterator[DataType]:
         case StructType():
             for field in type_.fields:
                 yield from _with_nested(field.dataType)
+        case _:
+            pass
 
 
 def shifted(time: str, delay: int = 0, zoned: bool = True) -> str:

@@ -66,7 +66,8 @@ def fold(tree: exp.Expr) -> Constant | None:
             return _times(fold(tree.this), fold(tree.expression))
         case exp.Div() | exp.IntDiv() | exp.Mod():
             return _divided(tree, fold(tree.this), fold(tree.expression))
-    return None
+        case _:
+            return None
 
 
 def is_null(tree: exp.Expr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -111,6 +112,8 @@ def parse_create(tokens: Sequence[Token], query: Callable[[tuple[Token, ...], Sp
             options = _with(cursor, STREAM_USAGE)
             cursor.end(STREAM_USAGE)
             return CreateStream(name, columns, watermark, key, options, or_replace, if_not_exists, span)
+        case _:
+            assert_never(kind)
 
 
 def _columns(tokens: tuple[Token, ...], span: Span) -> tuple[tuple[ColumnDef, ...], Watermark | None, tuple[str, ...]]:
