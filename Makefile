@@ -33,11 +33,12 @@ slow: java install  ## Run the slow tests
 fuzz: java install  ## Run the slow tests that search for counterexamples
 	@$(BIN)/pytest -m slow tests/fuzz tests/queries $(ARGS)
 
-check: install  ## Check format, lint, types and the layers of the rooms
+check: install  ## Check format, lint, types, the layers of the rooms and the house rules
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/check_house.py
 
 format: install  ## Format the code and fix what the linter can
 	@$(BIN)/ruff check --fix --exit-zero --quiet
