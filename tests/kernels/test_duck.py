@@ -1,0 +1,75 @@
+"""Joins and names on Arrow tables: NULL agrees with NULL, rows keep their order, any name can be quoted."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panes.kernels.duck import connection, joined, places, query, quoted, sortable_column
+
+Row = tuple[str | None, int | None]
+
+ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([0, 1, None])), max_size=12)
+KINDS: list[Literal["SEMI", "ANTI"]] = ["SEMI", "ANTI"]
+
+
+def table(rows: list[Row]) -> pa.Table:
+    names, numbers = [name for name, _ in rows], [number for _, number in rows]
+    return pa.table({"a b": pa.array(names, pa.string()), 'c"d': pa.array(numbers, pa.int64())})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=60)
+@given(ROWS, ROWS, st.sampled_from([(), (0,), (1,), (0, 1)]))
+def test_joins_are_their_definition(
+    kind: Literal["SEMI", "ANTI"], rows: list[Row], others: list[Row], columns: tuple[int, ...]
+) -> None:
+    known = {tuple(row[at] for at in columns) for row in others}
+    expected = [
+        place for place, row in enumerate(rows) if (tuple(row[at] for at in columns) in known) == (kind == "SEMI")
+    ]
+    by = [table([]).column_names[at] for at in columns]
+    assert places(table(rows), kind, table(others), by).tolist() == expected
+    assert joined(table(rows), kind, table(others), by).equals(table([rows[at] for at in expected]))
+
+
+def test_columns_that_duckdb_does_not_have_pass() -> None:
+    """Only the columns that are compared go through DuckDB."""
+    odd = pa.array([1, 2], pa.decimal256(50, 2))
+    rows = pa.table({"k": [1, 2], "odd": odd})
+    assert joined(rows, "SEMI", pa.table({"k": [2]}), ["k"])["odd"].to_pylist() == [odd[1].as_py()]
+
+
+def test_tables_are_known_for_one_query_only() -> None:
+    assert query("SELECT sum(v) AS s FROM some_rows", some_rows=pa.table({"v": [1, 2]}))["s"].to_pylist() == [3]
+    with pytest.raises(duckdb.CatalogException):
+        query("SELECT * FROM some_rows")
+    with pytest.raises(duckdb.BinderException):
+        query("SELECT nowhere FROM some_rows", some_rows=pa.table({"v": [1]}))
+    with pytest.raises(duckdb.CatalogException):
+        connection().sql("SELECT * FROM some_rows")
+
+
+@given(st.text(min_size=1).filter(lambda name: "\0" not in name))
+def test_any_name_can_be_quoted(name: str) -> None:
+    assert query(f"SELECT 1 AS {quoted(name)}").column_names == [name]
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        (pa.list_(pa.int64()), [[], [None], [None, 5], [-1], [-1, None], [-1, 0], [3]]),
+        (pa.struct([("a", pa.int64()), ("b", pa.string())]), [{"a": a, "b": b} for a in (None, 1) for b in (None, "")]),
+        (pa.list_(pa.list_(pa.int64())), [[None], [[]], [[None]], [[1]]]),
+        (pa.int64(), [-1, 0, 1]),
+    ],
+)
+def test_null_is_least_inside_what_is_nested(type_: pa.DataType, values: list[object]) -> None:
+    rows = pa.table({"v": pa.array(values[::-1], type_), "place": range(len(values))[::-1]})
+    found = query(f"SELECT place FROM rows_ ORDER BY {sortable_column('v', type_)}", rows_=rows)
+    assert found["place"].to_pylist() == list(range(len(values)))
