@@ -1,0 +1,101 @@
+"""What is kept of partitions, against a dict: the newest rows of each, also of those that were forgotten in between."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panes.kernels.kernel import Chunk, new_chunk
+from panes.kernels.state.carry import SEEN, Carry
+
+Key = tuple[str | None, int | None]
+Held = dict[Key, list[int]]
+
+CARRY = Carry(("k", "n"))
+KEYS = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([1, 2, None]))
+CHANGED = st.dictionaries(KEYS, st.lists(st.integers(0, 99), min_size=1, max_size=3), max_size=4)
+STEPS = st.lists(st.tuples(CHANGED, st.sets(KEYS, max_size=3)), max_size=8)
+
+
+def table(held: Held) -> pa.Table:
+    rows = [(key, value) for key, values in held.items() for value in values]
+    return pa.table(
+        {
+            "k": pa.array([k for (k, _), _ in rows], pa.string()),
+            "n": pa.array([n for (_, n), _ in rows], pa.int64()),
+            "v": pa.array([value for _, value in rows], pa.int64()),
+        }
+    )
+
+
+def held_in(rows: pa.Table | None) -> Held:
+    found: Held = {}
+    for row in rows.to_pylist() if rows is not None else []:
+        found.setdefault((row["k"], row["n"]), []).append(row["v"])
+    return found
+
+
+@settings(max_examples=80)
+@given(STEPS, st.sets(KEYS))
+def test_it_holds_the_newest_rows_of_each_partition(steps: list[tuple[Held, set[Key]]], asked: set[Key]) -> None:
+    chunks: tuple[Chunk, ...] = ()
+    known: Held = {}
+    for changed, forgotten in steps:
+        gone = {key: [0] for key in forgotten if key not in changed}
+        chunks = CARRY.put(chunks, table(changed), table(gone))
+        known = {key: values for key, values in known.items() if key not in gone} | changed
+        assert held_in(CARRY.all(chunks)) == known
+        wanted = table({key: [0, 0] for key in asked})
+        assert held_in(CARRY.find(chunks, wanted)) == {key: known[key] for key in asked if key in known}
+
+
+@settings(max_examples=60)
+@given(st.lists(st.dictionaries(KEYS, st.integers(0, 99), max_size=4), max_size=6), st.sets(KEYS))
+def test_look_up_pairs_partitions_with_their_rows(steps: list[dict[Key, int]], asked: set[Key]) -> None:
+    chunks: tuple[Chunk, ...] = ()
+    known: dict[Key, int] = {}
+    for changed in steps:
+        chunks = CARRY.put(chunks, table({key: [value] for key, value in changed.items()}))
+        known |= changed
+    wanted = sorted(asked, key=str)
+    rows, places = CARRY.look_up(chunks, table({key: [0] for key in wanted}))
+    values: list[Any] = rows["v"].to_pylist() if rows is not None else []
+    found = [values[place] if place >= 0 else None for place in places.tolist()]
+    assert found == [known.get(key) for key in wanted]
+
+
+def test_without_columns_there_is_one_partition() -> None:
+    carry = Carry(())
+    chunks = carry.put((), pa.table({"v": [1]}))
+    chunks = carry.put(chunks, pa.table({"v": [2]}))
+    rows, places = carry.look_up(chunks, pa.table({"x": [0]}))
+    assert rows is not None and (rows["v"].to_pylist(), places.tolist()) == ([2], [0])
+    everything = carry.all(chunks)
+    assert everything is not None and everything["v"].to_pylist() == [2]
+
+
+def test_chunks_of_another_kind_are_not_its_own() -> None:
+    other = new_chunk(pa.table({"v": [1]}), kind="rows")
+    chunks = CARRY.put((other,), table({("a", 1): [5]}))
+    assert [chunk.kind for chunk in chunks] == ["carry"]
+    assert held_in(CARRY.all((other, *chunks))) == {("a", 1): [5]}
+
+
+def test_few_chunks_and_no_marks_of_what_is_gone() -> None:
+    """A mark hides older rows; when there are none, it is not written."""
+    chunks: tuple[Chunk, ...] = ()
+    for number in range(100):
+        chunks = CARRY.put(chunks, table({("a", number): [number]}))
+    assert len(chunks) <= log2(100) + 1
+    everyone: Held = {("a", number): [0] for number in range(100)}
+    assert CARRY.put(chunks, None, table(everyone)) == ()
+
+
+def test_chunks_cover_when_partitions_were_seen() -> None:
+    rows = table({("a", 1): [5], ("b", 2): [6]}).append_column(SEEN, pa.array([30, 10], pa.int64()))
+    (chunk,) = CARRY.put((), rows)
+    assert (chunk.low, chunk.high, chunk.rows) == (10, 30, 2)
