@@ -1,8 +1,5 @@
 """The registries: names without case, each once, and everything that the language promises is there."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 from present import present
 from pyspark.sql import functions as spark
@@ -15,7 +12,7 @@ from panes.functions.taken import BOUNDS, WINDOWS, taken
 from panes.sql.windows import USAGE
 
 
-def test_names_have_no_case():
+def test_names_have_no_case() -> None:
     registry = Registry[int]("number")
     registry.register("One", 1)
     assert (registry.get("ONE"), registry.get("two"), "oNe" in registry, 1 in registry) == (1, None, True, False)
@@ -31,7 +28,7 @@ def test_a_name_is_registered_once() -> None:
     assert registry.get("one") == 1
 
 
-def test_every_window_and_bound_is_taken():
+def test_every_window_and_bound_is_taken() -> None:
     assert frozenset(USAGE) == WINDOWS
     assert all(taken(name) for name in (*WINDOWS, *BOUNDS, *Functions().aggregates, *Functions().over))
     assert not any(taken(name) for name in ("streak", "total", "count_calls", "top", "format_row"))

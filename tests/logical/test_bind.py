@@ -10,7 +10,7 @@ from planning import bound, catalog, compiled, fields, logical_nodes, node_names
 from panes.catalog import Catalog
 from panes.errors import PanesError
 from panes.logical.plan import Aggregation, DataSource, Filter, OverWindow, Project, Window
-from panes.sql.windows import Window as Kind
+from panes.sql.window_kinds import Window as Kind
 
 TUMBLING = "tumblingwindow('ss', 10)"
 

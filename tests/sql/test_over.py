@@ -1,12 +1,14 @@
 """What stands after OVER: partitions, order, frame, condition."""
 
+from typing import Any
+
 import pytest
 from present import present
 
 from panes.errors import PanesError
 from panes.frames import Edge, Unit, frame_sql
 from panes.source import Source
-from panes.sql.over import Bound, over_length, parse_over
+from panes.sql.over import Bound, Over, over_length, parse_over
 from panes.sql.tokens import tokenize
 
 PRECEDING, CURRENT, FOLLOWING = Edge.PRECEDING, Edge.CURRENT_ROW, Edge.FOLLOWING
@@ -18,7 +20,7 @@ def over(inside: str) -> Over:
     return parse_over(tokenize(Source(f"OVER ({inside})")))
 
 
-def bound(one: Bound):
+def bound(one: Bound) -> Any:
     return (one.edge, one.offset.sql if one.offset is not None else None)
 
 
@@ -42,8 +44,8 @@ def bound(one: Bound):
     ],
 )
 @pytest.mark.parametrize("unit", ["ROWS", "RANGE"])
-def test_frames(unit: str, frame: str, start: tuple[BoundKind, str | None], end: tuple[BoundKind, str | None]) -> None:
-    read = over(f"ORDER BY ts {unit} {frame}").frame
+def test_frames(unit: str, frame: str, start: tuple[Edge, str | None], end: tuple[Edge, str | None]) -> None:
+    read = present(over(f"ORDER BY ts {unit} {frame}").frame)
     assert (read.unit, bound(read.start), bound(read.end)) == (Unit[unit], start, end)
 
 
@@ -72,8 +74,8 @@ def test_rows_offsets_are_computed(offset: str) -> None:
         "0.0 PRECEDING AND 0 FOLLOWING",
     ],
 )
-def test_range_frames_that_begin_before_they_end(frame):
-    assert over(f"ORDER BY ts RANGE BETWEEN {frame}").frame.unit is Unit.RANGE
+def test_range_frames_that_begin_before_they_end(frame: Any) -> None:
+    assert present(over(f"ORDER BY ts RANGE BETWEEN {frame}").frame).unit is Unit.RANGE
 
 
 @pytest.mark.parametrize(
@@ -97,9 +99,9 @@ def test_all_parts() -> None:
     read = over("PARTITION BY k, upper(b) ORDER BY ts, a + 1 DESC ROWS 1 PRECEDING")
     assert [key.sql for key in read.partition_by] == ["k", "upper(b)"]
     assert [key.sql for key in read.order_by] == ["ts", "a + 1 DESC"]
-    assert read.order_span.text == "ORDER BY ts, a + 1 DESC"
-    assert read.frame.span.text == "ROWS 1 PRECEDING"
-    assert frame_sql(read.frame.map(lambda offset: offset.sql)) == "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
+    assert present(read.order_span).text == "ORDER BY ts, a + 1 DESC"
+    assert present(present(read.frame).span).text == "ROWS 1 PRECEDING"
+    assert frame_sql(present(read.frame).map(lambda offset: offset.sql)) == "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
     assert not read.is_empty
 
 

@@ -10,7 +10,7 @@ from panes.sql.duration import TimeUnit
 from panes.sql.expr import Expr
 from panes.sql.tokens import tokenize
 from panes.sql.window_kinds import Window
-from panes.sql.windows import USAGE, is_window, parse_window
+from panes.sql.windows import USAGE, Kind, is_window, parse_window
 
 MS, SS, MI, HH, DD = TimeUnit
 BY_K = "OVER (PARTITION BY k)"
@@ -20,7 +20,7 @@ def expr(sql: str) -> Expr:
     return Expr(tokenize(Source(sql)))
 
 
-def window(sql: str) -> WindowKind:
+def window(sql: str) -> Kind:
     tokens = tokenize(Source(sql))
     return parse_window(parse_call(tokens, present(find_call(tokens, 0))))
 
@@ -57,7 +57,7 @@ def window(sql: str) -> WindowKind:
         ),
     ],
 )
-def test_accepted(sql: str, expected: WindowKind) -> None:
+def test_accepted(sql: str, expected: Kind) -> None:
     assert window(sql) == expected
 
 

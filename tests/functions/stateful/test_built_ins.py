@@ -1,5 +1,7 @@
 """The rows of the built-in stateful functions."""
 
+from typing import Any
+
 import pytest
 
 from panes.functions import Functions
@@ -8,7 +10,7 @@ from panes.functions.stateful.built_ins import BUILT_INS, Role
 
 
 @pytest.mark.parametrize("row", BUILT_INS, ids=lambda row: row.name)
-def test_every_parameter_has_a_role(row):
+def test_every_parameter_has_a_role(row: Any) -> None:
     """The roles of constants and conditions agree with what the parameters take."""
     takes = {Role.OFFSET: Takes.COUNT, Role.IGNORE_NULL: Takes.BOOLEAN, Role.BEGIN: Takes.CONDITION}
     takes |= {Role.RESET: Takes.CONDITION}
@@ -17,7 +19,7 @@ def test_every_parameter_has_a_role(row):
 
 
 @pytest.mark.parametrize("row", BUILT_INS, ids=lambda row: row.name)
-def test_what_accumulates_names_an_aggregate(row):
+def test_what_accumulates_names_an_aggregate(row: Any) -> None:
     assert row.accumulates is None or row.accumulates in Functions().aggregates
 
 
@@ -42,5 +44,6 @@ def test_what_accumulates_names_an_aggregate(row):
         ("row_number", [], "bigint"),
     ],
 )
-def test_types_of_stateful_results(name, types, result):
-    assert Functions().stateful.get(name).return_type(types) == result
+def test_types_of_stateful_results(name: Any, types: Any, result: Any) -> None:
+    function = Functions().stateful.get(name)
+    assert function is not None and function.return_type(types) == result

@@ -1,5 +1,7 @@
 """Stateful functions by name: each name once, and none that means something else."""
 
+from typing import Any
+
 import pytest
 
 from panes import Engine
@@ -9,31 +11,31 @@ from panes.functions.stateful import StatefulFunction, StatefulFunctionInstance,
 
 
 class Counter(StatefulFunctionInstance):
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
 
-    def eval(self, args):
+    def eval(self, args: Any) -> Any:
         self.count += 1
         return self.count
 
-    def save(self):
+    def save(self) -> Any:
         return str(self.count).encode()
 
-    def load(self, saved):
+    def load(self, saved: Any) -> Any:
         self.count = int(saved)
 
 
 class CountCalls(StatefulFunction):
     name = "Count_Calls"
 
-    def return_type(self, input_types):
+    def return_type(self, input_types: Any) -> Any:
         return "bigint"
 
-    def create_instance(self):
+    def create_instance(self) -> Any:
         return Counter()
 
 
-def test_a_user_s_function():
+def test_a_user_s_function() -> None:
     registry = StatefulFunctionRegistry()
     function = CountCalls()
     registry.register_function(function)
@@ -44,7 +46,7 @@ def test_a_user_s_function():
     assert caught.value.code == "duplicate-name"
 
 
-def test_a_built_in_s_name_is_taken():
+def test_a_built_in_s_name_is_taken() -> None:
     function = CountCalls()
     function.name = "LAG"
     with pytest.raises(PanesError) as caught:
@@ -69,7 +71,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("name", TAKEN)
 @pytest.mark.parametrize("registry", [StatefulFunctionRegistry(), Functions().stateful])
-def test_a_name_that_means_something_is_taken(registry, name):
+def test_a_name_that_means_something_is_taken(registry: Any, name: Any) -> None:
     function = CountCalls()
     function.name = name
     with pytest.raises(PanesError) as caught:
@@ -79,7 +81,7 @@ def test_a_name_that_means_something_is_taken(registry, name):
 
 
 @pytest.mark.parametrize("name", ["upper", "Transform", "date_trunc", "session_window"])
-def test_a_function_of_spark_is_taken(name):
+def test_a_function_of_spark_is_taken(name: Any) -> None:
     """Told by PySpark, while no session runs."""
     engine, function = Engine(), CountCalls()
     function.name = name
@@ -94,7 +96,7 @@ def test_a_function_of_spark_is_taken(name):
 
 
 @pytest.mark.parametrize("name", ["", "two words", "1st", None, "a.b"])
-def test_a_function_needs_a_name(name):
+def test_a_function_needs_a_name(name: Any) -> None:
     function = CountCalls()
     function.name = name
     with pytest.raises(PanesError) as caught:
@@ -102,6 +104,6 @@ def test_a_function_needs_a_name(name):
     assert caught.value.code == "function-arguments"
 
 
-def test_registries_are_not_shared():
+def test_registries_are_not_shared() -> None:
     Functions().stateful.register_function(CountCalls())
     assert not Functions().stateful.is_registered("count_calls")

@@ -52,10 +52,8 @@ def in_frame(rows: list[Row], i: int, frame: Frame, keys: Sequence[OrderKey]) ->
         if bound.edge is Edge.CURRENT_ROW:
             mine, other = order_of(rows[i], keys), order_of(rows[j], keys)
         else:
-            mine, other = (
-                sort_key(rows[i][values_of(bound).column], keys[0]),
-                sort_key(rows[j][keys[0].column], keys[0]),
-            )
+            column = present(values_of(bound)).column
+            mine, other = [sort_key(rows[i][column], keys[0])], [sort_key(rows[j][keys[0].column], keys[0])]
         return (other > mine) - (other < mine)
 
     return [row for j, row in enumerate(rows) if compared(j, frame.start) >= 0 and compared(j, frame.end) <= 0]

@@ -70,7 +70,7 @@ class Case:
     call: OverCall
 
 
-def frame(unit: str, start: Bound, end: Bound) -> Frame:
+def frame(unit: Unit, start: Bound, end: Bound) -> Frame:
     return Frame(unit, start, end)
 
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from present import present
 
 from panes.frames import Edge, Unit
 from panes.kernels.kernel import Clock, Kernel, State, Step
@@ -509,7 +508,7 @@ def test_lead_ignore_nulls_waits_across_nulls() -> None:
     assert list(found.values()) == [8, 8, None, None, None]
 
 
-def test_a_count_of_nothing_is_zero():
+def test_a_count_of_nothing_is_zero() -> None:
     frame = Frame(Unit.ROWS, ALL, Bound(Edge.PRECEDING, 2))
     assert list(told(naive.aggregate("count", frame), [Row(at * MS) for at in range(4)]).values()) == [0, 0, 1, 2]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
+from present import present
 
 from panes.functions.stateful import BUILT_INS, StatefulFunction, StatefulFunctionInstance
 from panes.kernels.aggregates.accumulators import accumulator
@@ -39,7 +40,7 @@ SIZE = 4 * 3 * 3 * 3 * 3 * 2
 
 
 def cells(value: int) -> Cells:
-    found = []
+    found: list[Any] = []
     for choices in CHOICES:
         value, index = divmod(value, len(choices))
         found.append(choices[index])
@@ -71,7 +72,8 @@ class Latest:
 
 class HadChanged:
     def __init__(self, call: StatefulCall):
-        self.call, self.last = call, {}
+        self.call = call
+        self.last: dict[int, Any] = {}
 
     def eval(self, row: Any, args: Sequence[Any], accepted: bool) -> Any:
         changed = False
@@ -88,7 +90,7 @@ class ChangedCol(HadChanged):
 
 
 class Acc:
-    VALUES = {  # noqa: RUF012
+    VALUES: ClassVar[dict[str, Callable[[list[Any]], Any]]] = {
         "acc_sum": sum,
         "acc_avg": lambda values: sum(values) / len(values) if values else None,
         "acc_min": lambda values: min(values, default=None),
@@ -97,7 +99,8 @@ class Acc:
     }
 
     def __init__(self, call: StatefulCall):
-        self.call, self.values, self.counting = call, [], call.begin is None
+        self.call, self.counting = call, call.begin is None
+        self.values: list[Any] = []
 
     def eval(self, row: Any, args: Sequence[Any], accepted: bool) -> Any:
         self.counting = self.counting or self.call.begin is None or bool(row[self.call.begin])
@@ -123,18 +126,18 @@ class Streak(StatefulFunction):
 
     name = "streak"
 
-    def return_type(self, input_types):
+    def return_type(self, input_types: Any) -> Any:
         return "bigint"
 
-    def create_instance(self):
+    def create_instance(self) -> Any:
         return StreakInstance()
 
 
 class StreakInstance(StatefulFunctionInstance):
-    def __init__(self):
+    def __init__(self) -> None:
         self.value, self.length = None, 0
 
-    def eval(self, args):
+    def eval(self, args: Any) -> Any:
         self.length = self.length + 1 if args[0] == self.value else 1
         self.value = args[0]
         return self.length
@@ -145,15 +148,15 @@ class Trail(Streak):
 
     name = "trail"
 
-    def create_instance(self):
+    def create_instance(self) -> Any:
         return TrailInstance()
 
 
 class TrailInstance(StatefulFunctionInstance):
-    def __init__(self):
-        self.values = ()
+    def __init__(self) -> None:
+        self.values: tuple[Any, ...] = ()
 
-    def eval_batch(self, args):
+    def eval_batch(self, args: Any) -> Any:
         trails = []
         for value in args[0].to_pylist():
             self.values = (*self.values, value)
@@ -169,7 +172,7 @@ class Users:
 
     def eval(self, row: Any, args: Sequence[Any], accepted: bool) -> Any:
         if accepted:
-            self.instance = self.instance or self.call.user.function.create_instance()
+            self.instance = self.instance or present(self.call.user).function.create_instance()
             if hasattr(self.instance, "eval_batch"):
                 self.value = self.instance.eval_batch([pa.array(args)])[0].as_py()
             else:
@@ -190,7 +193,8 @@ DEFINITIONS = {
 
 def values_of(rows: Sequence[tuple[int, Any]], calls: Sequence[StatefulCall], ttl: int | None) -> Iterable[Any]:
     """The calls' values for (time, cells) of one partition in order."""
-    before, states = None, ()
+    before: int | None = None
+    states: Sequence[Any] = ()
     for time, row in rows:
         if before is None or (ttl is not None and time - before > ttl):
             states = [DEFINITIONS[call.function](call) for call in calls]
@@ -218,7 +222,7 @@ DAY = dt.date(1969, 12, 31)
 NOON = dt.datetime(1969, 12, 31, 12, tzinfo=dt.UTC)
 STRUCT = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.float64()))])
 NAN = float("nan")
-TYPES = {
+TYPES: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
     "boolean": (pa.bool_(), [True, False]),
     "tinyint": (pa.int8(), [-1, 1]),
     "float": (pa.float32(), [0.5, NAN]),

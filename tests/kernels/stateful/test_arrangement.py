@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ LARGEST = st.sampled_from([0, -1, (1 << 63) - 1, -(1 << 63)])
 
 @settings(max_examples=40)
 @given(st.lists(INTEGERS, min_size=1) | st.lists(LARGEST, min_size=1), st.booleans())
-def test_keys_that_are_integers(keys, two):
+def test_keys_that_are_integers(keys: Any, two: Any) -> None:
     """Each row gives the place of the row before with its key, also where a second key says nothing new."""
     at = pa.array(range(len(keys)), pa.int64())
     times = at.cast(pa.timestamp("us"))
@@ -33,18 +34,21 @@ def test_keys_that_are_integers(keys, two):
     assert outputs(one, [half for half in halves if half.num_rows])[LAG.output].to_pylist() == before
 
 
-def test_many_integer_keys_come_in_order():
+def test_many_integer_keys_come_in_order() -> None:
     dice = Random(5)
     keys = [dice.randrange(1 << 20) << 20 | dice.randrange(3) for _ in range(300)] * 3
     dice.shuffle(keys)
     at = pa.array(range(len(keys)), pa.int64())
     batch = pa.table({TIME: at.cast(pa.timestamp("us")), KEY: pa.array(keys, pa.int64()), PLACE: at, X: at})
     last: dict[int, int] = {}
-    before = [(last.get(key), last.__setitem__(key, number))[0] for number, key in enumerate(keys)]
+    before = []
+    for number, key in enumerate(keys):
+        before.append(last.get(key))
+        last[key] = number
     assert outputs(at_once([LAG]), [batch])[LAG.output].to_pylist() == before
 
 
-def test_places_and_rows():
+def test_places_and_rows() -> None:
     arrangement = Arrangement(np.array([1, 3, 0, 2]), np.array([0, 0, 2, 2]), np.full(4, -1), np.array([1, 3]))
     assert arrangement.place_of.tolist() == [2, 0, 3, 1]
     assert arrangement.by_row(np.array(["a", "b", "c", "d"])).tolist() == ["c", "a", "d", "b"]

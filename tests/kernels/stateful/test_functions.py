@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -297,11 +297,11 @@ def many(keys: Iterable[int], time: int) -> pa.Table:
     )
 
 
-def test_every_built_in_function_is_in_a_group():
+def test_every_built_in_function_is_in_a_group() -> None:
     assert {row.name for row in BUILT_INS} <= {one.function for one in EVERYTHING}
 
 
-def test_only_what_changed_is_written():
+def test_only_what_changed_is_written() -> None:
     one = at_once([LAG])
     first = step_twice(one, State(), many(range(1000), 0), Clock())
     second = step_twice(one, first.state, many(range(10), MS), Clock())
@@ -312,7 +312,7 @@ def test_only_what_changed_is_written():
     assert all(a is b for a, b in zip(quiet.state.chunks, second.state.chunks, strict=True))
 
 
-def test_expired_partitions_leave_the_state():
+def test_expired_partitions_leave_the_state() -> None:
     """At W = seen + ttl a row at W still finds its partition; a moment later the chunk goes, and asks for no more."""
     one = at_once([LAG], ttl=10 * MS)
     first = step_twice(one, State(), many(range(1000), 0), Clock())
@@ -326,7 +326,7 @@ def test_expired_partitions_leave_the_state():
     assert third.counters["expired_rows"] == 0
 
 
-def test_rewritten_chunks_lose_what_has_expired():
+def test_rewritten_chunks_lose_what_has_expired() -> None:
     """The second chunk is nearly as big as the first, so both are made one, without the partitions of the first."""
     one = at_once([LAG], ttl=10 * MS)
     first = step_twice(one, State(), many(range(100), 0), Clock())
@@ -354,7 +354,7 @@ def test_in_any_order_the_largest_time_counts() -> None:
         state = step.state
 
 
-def test_rows_come_out_with_all_their_columns():
+def test_rows_come_out_with_all_their_columns() -> None:
     batch = typed([1, 2], pa.int64())
     rows = outputs(at_once([LAG]), [batch])
     assert rows.drop_columns([LAG.output]).equals(batch)

@@ -13,7 +13,7 @@ from ..harness import step_twice
 from .definitions import X, at_once, call, typed
 
 
-def test_no_more_is_kept_than_asked_for():
+def test_no_more_is_kept_than_asked_for() -> None:
     one = at_once([call("lag", X, offset=3), call("latest", X)])
     state = State()
     for at in range(5):
@@ -23,7 +23,7 @@ def test_no_more_is_kept_than_asked_for():
     assert kept[0]["latest_x 0"] == [5]
 
 
-def test_values_of_rows_come_after_kept_ones():
+def test_values_of_rows_come_after_kept_ones() -> None:
     """Two partitions, of which the second goes on from two kept values; its second row is not accepted."""
     order, start, carried = np.array([0, 2, 1, 3]), np.array([0, 0, 2, 2]), np.array([-1, -1, 0, 0])
     arrangement = Arrangement(order, start, carried, ends=np.array([1, 3]))

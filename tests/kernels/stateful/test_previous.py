@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ from .definitions import TYPES, X, at_once, call, outputs, typed
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_values_of_every_type(name):
+def test_values_of_every_type(name: Any) -> None:
     type_, (a, b) = TYPES[name]
     values = [a, a, None, b, a]
     calls = [
@@ -40,6 +41,6 @@ def test_values_of_every_type(name):
         ]
 
 
-def test_lag_of_zero_is_the_row_s_own_value():
+def test_lag_of_zero_is_the_row_s_own_value() -> None:
     rows = outputs(at_once([call("lag", X, offset=0)]), [typed([1, None], pa.int64()), typed([3], pa.int64(), 2)])
     assert rows["lag_x_offset_0"].to_pylist() == [1, None, 3]

@@ -24,7 +24,7 @@ from .definitions import TYPES, X, at_once, outputs, typed
         (pa.int64(), "bigint", [2**63 - 1, None, 2**63 - 1]),
     ],
 )
-def test_sums_and_averages_of_numbers(type_, spark, values):
+def test_sums_and_averages_of_numbers(type_: Any, spark: Any, values: Any) -> None:
     """The values are those before `finish`: decimals of many digits are text, without their point."""
     names = ("sum", "avg")
     calls = [StatefulCall(f"acc_{one}", (X,), one, accumulator=accumulator(one, [spark])) for one in names]
@@ -52,7 +52,7 @@ def _number(value: Any, scale: int) -> Any:
         ("double", "double"),
     ],
 )
-def test_extremes_of_values(name, spark):
+def test_extremes_of_values(name: Any, spark: Any) -> None:
     """NaN is greater than every number."""
     type_, values = TYPES[name]
     calls = [StatefulCall(f"acc_{one}", (X,), one, accumulator=accumulator(one, [spark])) for one in ("min", "max")]

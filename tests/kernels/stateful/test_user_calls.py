@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from panes.functions.stateful import StatefulFunctionInstance
@@ -12,13 +14,13 @@ from ..harness import MS
 from .definitions import Streak, at_once, outputs, typed
 
 
-def test_a_function_without_arguments():
+def test_a_function_without_arguments() -> None:
     one = at_once([StatefulCall("counts", (), "o", user=UserFunction(Counts(), pa.int64()))])
     rows = outputs(one, [typed([1, 1], pa.int64()), typed([1], pa.int64(), 2)])
     assert rows["o"].to_pylist() == [1, 2, 3]
 
 
-def test_the_last_value_stands_where_the_condition_is_false():
+def test_the_last_value_stands_where_the_condition_is_false() -> None:
     """Until the partition expires: the last row comes so late that there is none."""
     one = at_once([StatefulCall("counts", (), "o", "accepted", user=UserFunction(Counts(), pa.int64()))], ttl=10 * MS)
     accepted = [False, True, False, True, False, False]
@@ -32,15 +34,15 @@ def test_the_last_value_stands_where_the_condition_is_false():
 class Counts(Streak):
     name = "counts"
 
-    def create_instance(self):
+    def create_instance(self) -> Any:
         return CountInstance()
 
 
 class CountInstance(StatefulFunctionInstance):
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
 
-    def eval(self, args):
+    def eval(self, args: Any) -> Any:
         assert args == []
         self.count += 1
         return self.count

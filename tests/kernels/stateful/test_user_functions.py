@@ -35,7 +35,7 @@ class OddFunction:
 
 
 @pytest.fixture
-def code(monkeypatch):
+def code(monkeypatch: Any) -> Any:
     if "function-failed" not in CODES:
         monkeypatch.setitem(CODES, "function-failed", "a user's function failed")
     return "function-failed"
@@ -45,8 +45,8 @@ def _raise(*args: Any) -> Any:
     raise KeyError("oh")
 
 
-OK = {"eval": lambda args: 1, "save": lambda: b"", "load": lambda saved: None}
-FAILING = {
+OK: dict[str, Any] = {"eval": lambda args: 1, "save": lambda: b"", "load": lambda saved: None}
+FAILING: dict[str, Any] = {
     "eval": ({"eval": lambda args: 1 // (args[0] - 3)}, "odd(3, 'three'): ZeroDivisionError", ZeroDivisionError),
     "result": ({"eval": lambda args: args[1] if args[0] == 3 else 1}, "odd(3, 'three'): 'three' is not of type", None),
     "fraction": ({"eval": lambda args: args[0] / 2}, "odd(1, 'one'): 0.5 is not of type int64", None),
@@ -61,7 +61,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("name", FAILING)
-def test_a_function_that_fails_is_named_with_its_arguments(name, code):
+def test_a_function_that_fails_is_named_with_its_arguments(name: Any, code: Any) -> None:
     parts, text, cause = FAILING[name]
     function = OddFunction("odd", lambda: Odd(OK | parts))
     one = at_once([StatefulCall("odd", (X, "name"), "o", user=UserFunction(function, pa.int64()))])
@@ -73,13 +73,13 @@ def test_a_function_that_fails_is_named_with_its_arguments(name, code):
     assert cause is None or isinstance(caught.value.__cause__, cause)
 
 
-def test_creating_an_instance_may_fail(code):
+def test_creating_an_instance_may_fail(code: Any) -> None:
     one = at_once([StatefulCall("odd", (), "o", user=UserFunction(OddFunction("odd", _raise), pa.int64()))])
     with pytest.raises(PanesError, match="odd: create_instance: KeyError"):
         outputs(one, [typed([1], pa.int64())])
 
 
-def test_a_map_is_a_dict_for_a_user():
+def test_a_map_is_a_dict_for_a_user() -> None:
     type_ = pa.map_(pa.string(), pa.int64())
     gets = OddFunction("gets", lambda: Odd(OK | {"eval": lambda args: args[0]["a"]}))
     one = at_once([StatefulCall("gets", (X,), "o", user=UserFunction(gets, pa.int64()))])

@@ -6,12 +6,12 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from panes.kernels.kernel import numbered_chunks
+from panes.kernels.kernel import Chunk, numbered_chunks
 from panes.kernels.windows import block_store
 from panes.kernels.windows.block_store import appended, is_full, runs
 
 
-def test_runs_are_few():
+def test_runs_are_few() -> None:
     numbers = list(range(5, 200))
     found = list(runs(numbers))
     assert [number for low, high in found for number in range(low, high + 1)] == numbers
@@ -19,8 +19,8 @@ def test_runs_are_few():
     assert list(runs([1, 2, 3, 6, 7, 9])) == [(1, 1), (2, 3), (6, 7), (9, 9)]
 
 
-def test_blocks_fill_up_and_stay():
-    blocks = ()
+def test_blocks_fill_up_and_stay() -> None:
+    blocks: tuple[Chunk, ...] = ()
     with patch.object(block_store, "BLOCK", 4), numbered_chunks():
         for first in range(0, 30, 3):
             before = blocks

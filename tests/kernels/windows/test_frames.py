@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -13,7 +14,7 @@ from panes.kernels.windows.frames import Frames, Index
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), min_size=1), st.sampled_from([1 << 62, 1]))
-def test_an_index_finds_rows_by_partition_and_time(rows, largest):
+def test_an_index_finds_rows_by_partition_and_time(rows: Any, largest: Any) -> None:
     """Also where partition and time do not fit into one number."""
     numbers, times = np.array(rows, np.int64).T
     with patch.object(frames, "LARGEST", largest):
@@ -25,7 +26,7 @@ def test_an_index_finds_rows_by_partition_and_time(rows, largest):
             assert found == sum(one < (number, moment) for one in rows)
 
 
-def test_frames_are_pairs_of_window_and_row():
+def test_frames_are_pairs_of_window_and_row() -> None:
     """Two windows over three rows; in the second one, only what came until the trigger counts."""
     index = Index.of(np.zeros(3, np.int64), np.array([5, 1, 3]))
     windows = Frames(index, np.array([0, 1]), np.array([0, 1]), np.array([2, 3]), np.array([1, 2]))

@@ -20,7 +20,8 @@ from panes.kernels.aggregates.grouping import Fold
 from panes.kernels.kernel import Clock, State
 from panes.kernels.state.release import Release
 from panes.kernels.windows import block_store, frames
-from panes.kernels.windows.sliding import FIRST, ROWS, SUMMARY, SlidingWindows
+from panes.kernels.windows.block_store import SUMMARY
+from panes.kernels.windows.sliding import FIRST, ROWS, SlidingWindows
 
 from .. import harness
 from ..harness import (
@@ -417,7 +418,7 @@ def test_windows_without_aggregates_are_rows() -> None:
     assert present(out)["window_trigger"].to_pylist() == [0, 1 * MS, 2 * MS]
 
 
-def test_a_window_holds_the_peers_of_its_trigger():
+def test_a_window_holds_the_peers_of_its_trigger() -> None:
     ticks = [Tick([Arrived(Row(0, value=1), 0, 0), Arrived(Row(0, value=2), 0, 1)], None), Tick(None, 1 * MS)]
     case = Case(5 * MS, folds=FOLDS, says=listed)
     assert play(case, ticks).steps[1] == {None: [(2, 3, (1, 2), 0, -5 * MS, 0)] * 2}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from panes.functions.aggregates import Cast, aggregate
 from panes.kernels.spark_types import INTEGRAL, decimal, sortable
@@ -45,7 +45,8 @@ class Accumulator:
 
 def argument_cast(function: str, type_: str) -> str | None:
     """The Spark type an argument is cast to before it is folded, if it is."""
-    match aggregate(function).cast:
+    cast = aggregate(function).cast
+    match cast:
         case Cast.NOTHING:
             return None
         case Cast.DOUBLE:
@@ -54,6 +55,8 @@ def argument_cast(function: str, type_: str) -> str | None:
             if decimal(type_) is not None:
                 return None
             return "bigint" if type_ in INTEGRAL else "double"
+        case _:
+            assert_never(cast)
 
 
 Constant: TypeAlias = float | tuple[float, ...] | None
