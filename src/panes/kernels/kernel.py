@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,13 +49,30 @@ class State:
     next_chunk: int = 0
 
 
+class Counters(TypedDict, total=False):
+    """What a step counts: rows of the micro-batch, and gauges of what the shard has after it. What is left out is 0."""
+
+    rows_out: int
+    late_rows: int
+    expired_rows: int
+    stale_rows: int
+    inconsistent_rows: int
+    rows_recomputed: int
+    unchanged_rows: int
+    blocks_read: int
+    open_windows: int
+    oldest_open_window: int | None
+    buffered_rows: int
+    groups: int
+
+
 @dataclass(frozen=True)
 class Step:
     """What a step gives: the new state, the rows that come out, counters and gauges, and when to be called again."""
 
     state: State
     rows: pa.Table | None = None
-    counters: Mapping[str, int] = field(default_factory=dict)
+    counters: Counters = field(default_factory=Counters)
     wake: int | None = None
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import Row
@@ -99,10 +99,11 @@ class Task:
         step = run_step(self.kernel, self._state(old), batch, clock)
         spent = int((time.perf_counter() - began) * 1e6)
         timer = self._set_timer(None if fired else old.timer, step.wake)
-        gauges = {name: step.counters[name] for name in GAUGES if step.counters.get(name) is not None}
+        counted_by_kernel = cast(dict[str, int | None], step.counters)
+        gauges = {name: gauge for name in GAUGES if (gauge := counted_by_kernel.get(name)) is not None}
         written = self._write(old, step.state, timer, clock.flush, gauges)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
-        counters |= {**step.counters, **counted, **self.looked_at, "state_bytes": written, "kernel_us": spent}
+        counters |= {**counted_by_kernel, **counted, **self.looked_at, "state_bytes": written, "kernel_us": spent}
         yield Row(blob=out_blob(step.rows, self.outputs), flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:

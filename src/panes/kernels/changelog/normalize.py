@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from panes.kernels.changelog.changes import difference
 from panes.kernels.changelog.table import ChangelogTable
-from panes.kernels.kernel import Clock, State, Step, seconds
+from panes.kernels.kernel import Clock, Counters, State, Step, seconds
 from panes.kernels.sorted_blocks.blocks import Directory
 from panes.kernels.sorted_blocks.key_index import INDEX
 
@@ -77,8 +77,7 @@ class Normalize:
             size=self.size,
         )
 
-    def _counters(self, state: State, inconsistent: int = 0, stale: int = 0, rows_out: int = 0) -> dict[str, int]:
+    def _counters(self, state: State, inconsistent: int = 0, stale: int = 0, rows_out: int = 0) -> Counters:
         """The gauge `groups` are the keys that something is known of."""
         groups = int(Directory.read(state.chunks, INDEX).sizes.sum())
-        counters = {"rows_out": rows_out, "inconsistent_rows": inconsistent, "stale_rows": stale}
-        return {**counters, "groups": groups, "late_rows": 0}
+        return Counters(rows_out=rows_out, inconsistent_rows=inconsistent, stale_rows=stale, groups=groups)

@@ -21,7 +21,7 @@ from panes.functions.over import Reach
 from panes.kernels.changelog.changes import CHANGE, DELETE, difference
 from panes.kernels.changelog.table import ChangelogTable, Net
 from panes.kernels.duck import joined, places, query, same
-from panes.kernels.kernel import Clock, State, Step, seconds
+from panes.kernels.kernel import Clock, Counters, State, Step, seconds
 from panes.kernels.over.calls import OrderKey, OverCall, bounded, frame_of, ordered, values_of
 from panes.kernels.over.generations import GENERATION, Generations
 from panes.kernels.over.generations import NEW as NEW_GENERATION
@@ -82,8 +82,7 @@ class OverChanges:
         net = self._net(state, bounded(batch, self.calls, self.order_by))
         touched = self._touched(net)
         if touched is None:
-            counters = self._counters(directory, inconsistent_rows=net.inconsistent, stale_rows=net.stale)
-            return Step(State((*directory.write(), *net.index), net.facts), None, counters)
+            return Step(State((*directory.write(), *net.index), net.facts), None, self._counters(directory, net))
         homes = directory.with_any(touched.keys)
         merged = self._merged(directory, homes, net, touched)
         loaded = homes
@@ -96,10 +95,7 @@ class OverChanges:
         done = self._results.recomputed(merged)
         out = self._difference(merged, done)
         after = self._written(directory, loaded, merged, done)
-        counters = self._counters(
-            after,
-            inconsistent_rows=net.inconsistent,
-            stale_rows=net.stale,
+        counters = self._counters(after, net) | Counters(
             rows_out=out.num_rows,
             rows_recomputed=int(done.again.sum()),
             unchanged_rows=int((done.again & ~done.changed).sum()),
@@ -107,9 +103,9 @@ class OverChanges:
         )
         return Step(State((*after.write(), *net.index), net.facts), out if out.num_rows else None, counters)
 
-    def _counters(self, directory: Directory, **more: int) -> dict[str, int]:
-        names = ("rows_out", "rows_recomputed", "unchanged_rows", "blocks_read", "inconsistent_rows", "stale_rows")
-        return dict.fromkeys((*names, "late_rows"), 0) | {"groups": int(directory.sizes.sum())} | more
+    def _counters(self, directory: Directory, net: Net | None = None) -> Counters:
+        inconsistent, stale = (net.inconsistent, net.stale) if net is not None else (0, 0)
+        return Counters(groups=int(directory.sizes.sum()), inconsistent_rows=inconsistent, stale_rows=stale)
 
     # ---- the table's change
 

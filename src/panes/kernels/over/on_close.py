@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from panes.frames import Edge
 from panes.kernels.aggregates.grouping import Fold, Grouping
-from panes.kernels.kernel import Chunk, Clock, State, Step, seconds
+from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, seconds
 from panes.kernels.over.calls import OrderKey, OverCall, bounded, ordered
 from panes.kernels.over.recent import Recent
 from panes.kernels.over.running import BORN, DENSE, NUMBER, RANK, Running
@@ -137,11 +137,11 @@ class OverOnClose:
             moments.append(facts[self.tail.expiry.fact])
         return min(moments, default=None)
 
-    def _counters(self, chunks: Sequence[Chunk], out: pa.Table | None, late: int) -> dict[str, int]:
+    def _counters(self, chunks: Sequence[Chunk], out: pa.Table | None, late: int) -> Counters:
         carried = sum(chunk.rows for chunk in chunks if chunk.kind == "running")
-        return {
-            "late_rows": late,
-            "rows_out": out.num_rows if out is not None else 0,
-            "groups": carried,
-            "buffered_rows": sum(chunk.rows for chunk in chunks) - carried,
-        }
+        return Counters(
+            late_rows=late,
+            rows_out=out.num_rows if out is not None else 0,
+            groups=carried,
+            buffered_rows=sum(chunk.rows for chunk in chunks) - carried,
+        )

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.functions.over import Reach
-from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk
+from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk
 from panes.kernels.over.calls import OrderKey, OverCall, bounded, ordered
 from panes.kernels.over.functions import over_values
 from panes.kernels.over.sorted_rows import arranged
@@ -50,11 +50,11 @@ class OverOnComplete:
         rows, waiting, late = self.release.take(state.chunks, batch, passed)
         chunks = self._needed(state.chunks, waiting)
         out = None if rows is None else self._evaluated(rows)
-        counters = {
-            "late_rows": late,
-            "rows_out": out.num_rows if out is not None else 0,
-            "buffered_rows": sum(chunk.rows for chunk in chunks),
-        }
+        counters = Counters(
+            late_rows=late,
+            rows_out=out.num_rows if out is not None else 0,
+            buffered_rows=sum(chunk.rows for chunk in chunks),
+        )
         wake = min((chunk.low for chunk in chunks), default=None)
         return Step(State(chunks, state.facts), out, counters, wake)
 

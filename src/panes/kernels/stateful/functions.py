@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from panes.kernels.kernel import Chunk, Clock, State, Step, seconds
+from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, seconds
 from panes.kernels.partitions import Codes
 from panes.kernels.state.carry import SEEN, Carry
 from panes.kernels.state.expiry import expired_before, expires_at, gaps, generation_starts, split_expired
@@ -59,13 +59,13 @@ class StatefulFunctions:
             rows, changed = self._computed(rows.combine_chunks(), kept, clock)
             kept = self._put(kept, changed, clock) if changed.num_columns else kept
         kept = () if clock.flush else self._unexpired(kept, clock)
-        counters = {
-            "late_rows": late,
-            "rows_out": rows.num_rows if rows is not None else 0,
-            "groups": sum(chunk.rows for chunk in kept),
-            "buffered_rows": sum(chunk.rows for chunk in still_waiting),
-            "expired_rows": 0,
-        }
+        counters = Counters(
+            late_rows=late,
+            rows_out=rows.num_rows if rows is not None else 0,
+            groups=sum(chunk.rows for chunk in kept),
+            buffered_rows=sum(chunk.rows for chunk in still_waiting),
+            expired_rows=0,
+        )
         return Step(State((*still_waiting, *kept), state.facts), rows, counters, self._wake(still_waiting, kept))
 
     @property

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from panes.kernels.aggregates.grouping import Fold, Grouping, with_window_bounds
 from panes.kernels.duck import query, quoted, same
-from panes.kernels.kernel import Clock, State, Step, new_chunk, seconds
+from panes.kernels.kernel import Clock, Counters, State, Step, new_chunk, seconds
 from panes.kernels.partitions import codes
 from panes.kernels.state.carry import Carry
 from panes.kernels.state.expiry import expired_before, expires_at, gaps
@@ -83,14 +83,14 @@ class CountWindows:
         else:
             tables = ((SEEN_ROWS, seen), (KEPT_ROWS, kept))
             held = [new_chunk(table, None, kind) for kind, table in tables if table is not None and table.num_rows]
-        counters = {
-            "late_rows": late,
-            "rows_out": result.num_rows if result is not None else 0,
-            "groups": kept.num_rows if kept is not None else 0,
-            "open_windows": self._open_windows(seen) if seen is not None else 0,
-            "buffered_rows": sum(chunk.rows for chunk in still_waiting),
-            "expired_rows": expired or 0,
-        }
+        counters = Counters(
+            late_rows=late,
+            rows_out=result.num_rows if result is not None else 0,
+            groups=kept.num_rows if kept is not None else 0,
+            open_windows=self._open_windows(seen) if seen is not None else 0,
+            buffered_rows=sum(chunk.rows for chunk in still_waiting),
+            expired_rows=expired or 0,
+        )
         moments = [chunk.low + 1 for chunk in still_waiting]
         if self.ttl is not None and seen is not None and seen.num_rows:
             moments.append(expires_at(int(pc.min(seen[LAST]).as_py()), self.ttl))

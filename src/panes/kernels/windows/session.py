@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from panes.kernels.aggregates.grouping import COUNT, Grouping
 from panes.kernels.changelog.changes import difference
 from panes.kernels.duck import query, quoted, same
-from panes.kernels.kernel import Clock, State, Step, new_chunk, seconds
+from panes.kernels.kernel import Clock, Counters, State, Step, new_chunk, seconds
 from panes.kernels.windows.slices import END, START
 
 FIRST, LAST, NUMBER, FRESH = "first_time", "last_time", "session_number", "is_fresh"
@@ -68,12 +68,12 @@ class SessionWindows:
             state = State((new_chunk(table, LAST),) if table is not None and table.num_rows else (), state.facts)
         rows = rows if self.changes else self._values(out)
         sessions = sum(chunk.rows for chunk in state.chunks)
-        counters = {
-            "late_rows": late,
-            "rows_out": rows.num_rows if rows is not None else 0,
-            "groups": sessions,
-            "open_windows": sessions,
-        }
+        counters = Counters(
+            late_rows=late,
+            rows_out=rows.num_rows if rows is not None else 0,
+            groups=sessions,
+            open_windows=sessions,
+        )
         if table is not None and table.num_rows:
             counters["oldest_open_window"] = pc.min(table[FIRST]).as_py()
         wake = min((chunk.low for chunk in state.chunks), default=None)

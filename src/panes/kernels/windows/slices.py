@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from panes.kernels.aggregates.grouping import COUNT, Grouping
 from panes.kernels.changelog.changes import difference
 from panes.kernels.duck import query, quoted, same
-from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk, seconds
+from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk, seconds
 from panes.kernels.state.compaction import compacted
 
 SLICE, START, END = "slice", "window_start", "window_end"
@@ -273,15 +273,12 @@ class SliceWindows:
         open_ = known if closed is None else known[self._last_end(known) > closed]
         return [int(one) for one in open_[:MOST_SLICES]]
 
-    def _counters(
-        self, chunks: tuple[Chunk, ...], facts: dict[str, Any], rows: pa.Table | None, late: int
-    ) -> dict[str, int]:
+    def _counters(self, chunks: tuple[Chunk, ...], facts: dict[str, Any], rows: pa.Table | None, late: int) -> Counters:
         starts = self._windows(np.array(facts["slices"], np.int64), facts["closed"], FOREVER)[START]
-        oldest = {"oldest_open_window": pc.min(starts).as_py()} if len(starts) else {}
-        return {
-            "late_rows": late,
-            "rows_out": rows.num_rows if rows is not None else 0,
-            "groups": sum(chunk.rows for chunk in chunks),
-            "open_windows": len(starts),
-            **oldest,
-        }
+        return Counters(
+            late_rows=late,
+            rows_out=rows.num_rows if rows is not None else 0,
+            groups=sum(chunk.rows for chunk in chunks),
+            open_windows=len(starts),
+            oldest_open_window=pc.min(starts).as_py(),
+        )

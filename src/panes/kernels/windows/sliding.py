@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.aggregates.grouping import COUNT, Fold, Grouping
-from panes.kernels.kernel import Chunk, Clock, State, Step, seconds
+from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, seconds
 from panes.kernels.partitions import Codes, codes
 from panes.kernels.state.release import WAITING, Release
 from panes.kernels.windows.block_store import SUMMARY, Reach, Store, appended, is_full
@@ -84,11 +84,11 @@ class SlidingWindows:
         elif rows is not None or triggers is not None:
             store = self._kept(store, rows, clock.watermark)
         chunks = (*waiting, *pending, *store.blocks, *store.summaries)
-        counters = self._counters(waiting, pending, store) | {
-            "late_rows": late,
-            "rows_out": out.num_rows if out is not None else 0,
-            "expired_rows": expired,
-        }
+        counters = self._counters(waiting, pending, store) | Counters(
+            late_rows=late,
+            rows_out=out.num_rows if out is not None else 0,
+            expired_rows=expired,
+        )
         wake = min((chunk.low + 1 for chunk in (*waiting, *pending)), default=None)
         return Step(State(chunks, {FIRST: store.first}), out, counters, wake)
 
@@ -299,13 +299,13 @@ class SlidingWindows:
             store = replace(store, blocks=blocks)
         return store
 
-    def _counters(self, waiting: Sequence[Chunk], pending: Sequence[Chunk], store: Store) -> dict[str, int]:
+    def _counters(self, waiting: Sequence[Chunk], pending: Sequence[Chunk], store: Store) -> Counters:
         oldest = min((chunk.low for chunk in pending), default=None)
-        gauges = {
-            "open_windows": sum(chunk.rows for chunk in pending),
-            "buffered_rows": sum(chunk.rows for chunk in (*waiting, *store.blocks)),
-        }
-        return gauges if oldest is None else gauges | {"oldest_open_window": oldest - self._ahead - self.lookback}
+        gauges = Counters(
+            open_windows=sum(chunk.rows for chunk in pending),
+            buffered_rows=sum(chunk.rows for chunk in (*waiting, *store.blocks)),
+        )
+        return gauges if oldest is None else gauges | Counters(oldest_open_window=oldest - self._ahead - self.lookback)
 
 
 def _of(state: State, kind: str) -> tuple[Chunk, ...]:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from panes.kernels.aggregates.grouping import COUNT, Fold, Grouping, with_window_bounds
 from panes.kernels.duck import query, quoted
-from panes.kernels.kernel import Chunk, Clock, State, Step, new_chunk, seconds
+from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk, seconds
 from panes.kernels.partitions import codes
 from panes.kernels.state.carry import SEEN, Carry
 from panes.kernels.state.compaction import compacted
@@ -215,15 +215,15 @@ class StateWindows:
         out, expired = None, 0
         if rows is not None or clock.flush or self._expires(facts, clock):
             held, facts, out, expired = self._advance(held, facts, rows, clock)
-        counters = {
-            "late_rows": late,
-            "rows_out": out.num_rows if out is not None else 0,
-            "expired_rows": expired,
-            "groups": sum(chunk.rows for chunk in held if chunk.kind == PARTS),
-            "open_windows": facts.windows,
-            "buffered_rows": sum(chunk.rows for chunk in still_waiting) + facts.rows,
-            **({"oldest_open_window": facts.oldest} if facts.oldest is not None else {}),
-        }
+        counters = Counters(
+            late_rows=late,
+            rows_out=out.num_rows if out is not None else 0,
+            expired_rows=expired,
+            groups=sum(chunk.rows for chunk in held if chunk.kind == PARTS),
+            open_windows=facts.windows,
+            buffered_rows=sum(chunk.rows for chunk in still_waiting) + facts.rows,
+            oldest_open_window=facts.oldest,
+        )
         wakes = [chunk.low + 1 for chunk in still_waiting]
         wakes += [expires_at(facts.seen, self.ttl)] if self.ttl is not None and facts.seen is not None else []
         return Step(State((*still_waiting, *held), asdict(facts)), out, counters, min(wakes, default=None))
