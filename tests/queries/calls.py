@@ -135,7 +135,7 @@ def stateful(c: Choices, scope: Scope, keys: list[str]) -> Stateful:
     """A stateful call."""
     function = c.pick(STATEFUL)
     least = 1 if function == "row_number" else 0
-    partition = tuple(c.some(keys, least, 2)) if least or c.chance(75) else ()
+    partition = tuple(c.keys(keys, least, 2)) if least or c.chance(75) else ()
     type_ = c.pick([one for one in ANY if scope.of(one)])
     if function in ("acc_sum", "acc_avg"):
         type_ = c.pick([one for one in ("int", "double") if scope.of(one)] or ["int"])

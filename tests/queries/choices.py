@@ -37,6 +37,11 @@ class Choices:
         count = min(least + self.below(most - least + 1), len(left))
         return [left.pop(self.below(len(left))) for _ in range(count)]
 
+    def keys(self, options: Sequence[T], least: int, most: int) -> list[T]:
+        """As `some`, but one of several may be said twice."""
+        found = self.some(options, least, most)
+        return [*found, found[0]] if len(found) > 1 and self.chance(20) else found
+
 
 def shrunk(numbers: list[int], fails: Callable[[list[int]], bool], tries: int = 300) -> list[int]:
     """Fewer and smaller numbers that still fail."""

@@ -38,7 +38,7 @@ def with_over(c: Choices, below: Shape, changes: bool) -> Shape:
     closes = bool(below.bounds) and not changes
     calls: dict[str, tuple[Call, Spec]] = {}
     for i in range(1 + c.below(3)):
-        partition = tuple(c.some(below.keys, 0, 2))
+        partition = tuple(c.keys(below.keys, 0, 2))
         partition = (c.pick(below.bounds), *partition) if closes else partition
         order, total = _order(c, below, changes or closes)
         if not total and below.ordered and below.key == ("id",) and "id" in below.columns and c.chance(50):

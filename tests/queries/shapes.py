@@ -170,7 +170,7 @@ def with_window(c: Choices, below: Shape, timed: bool = False, inner: bool = Fal
     test = filtered(c, below)
     keys = {f"key{below.depth}_{i}": sql for i, sql in enumerate(c.some(below.keys, 0, 2))}
     if name not in TIMED:
-        partition = c.some(below.keys, 0, 2)
+        partition = c.keys(below.keys, 0, 2)
         when = condition(c, below.scope, 1) if name == "slidingwindow" and c.chance(35) else None
         call = replace(call, partition=tuple(partition), when=when)
     bounds = {"ws": "window_start()", "we": "window_end()"}

@@ -20,10 +20,10 @@ def codes(rows: pa.Table, by: Sequence[str]) -> Codes:
     array([0, 1, 2, 0, 2])
     """
     found: Codes = np.zeros(rows.num_rows, np.int64)
-    for name in by:
+    for number, name in enumerate(dict.fromkeys(by)):
         one = _column_codes(rows, name)
         size = int(one.max(initial=0)) + 1
-        if by[0] == name:
+        if number == 0:
             found = one
         elif int(found.max(initial=0)) < (1 << 62) // size:
             found = found * size + one

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from panes.errors import PanesError
 from panes.functions.aggregates import aggregate
 from panes.functions.signature import LIMITS
-from panes.kernels.aggregates.accumulators import Accumulator, Constant, accumulator, argument_cast
+from panes.kernels.aggregates.accumulators import Accumulator, Constant, Finish, accumulator, argument_cast
 from panes.kernels.aggregates.grouping import Fold
 from panes.kernels.spark_types import decimal
 from panes.physical import plan as physical
@@ -25,7 +25,7 @@ class Finished:
     output: str
     call: str
     value: str
-    finish: str
+    finish: Finish
 
 
 class Aggregates:
@@ -62,14 +62,14 @@ class Aggregates:
         assert found is not None
         return self._state("rows", found, (self.projection.column(struct),), None)
 
-    def _value(self, argument: physical.Argument) -> tuple[str, str]:
+    def _value(self, argument: physical.Argument) -> tuple[str, Finish]:
         given = prepared(argument, self.projection.below)
         args = tuple(self.projection.column(sql) for sql in given.args)
         condition = self.projection.condition(argument.condition)
         parts = aggregate(argument.function).made_of
         if parts and not argument.distinct and decimal(given.types[0]) is None:
             total, count = (self._state(part, _found(part, argument, given), args, condition) for part in parts)
-            return total, f"CAST($v AS DOUBLE) / nullif({count}, 0)"
+            return total, Finish(f"CAST($v AS DOUBLE) / nullif({count}, 0)")
         found = _found(argument.function, argument, given)
         options = [
             word for word, given_ in (("distinct", argument.distinct), ("nulls", argument.ignore_nulls)) if given_

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from string import Template
 
 from pyspark.sql import SparkSession
 
+from panes.kernels.aggregates.accumulators import Finish
 from panes.spark.failing_rows import MOST_COLUMNS
 
-CAST = re.compile(r"CAST\((?P<value>.*) AS (?P<type>[^ ]+)\)")
 
-
-def finished(finish: str, value: str, call: str, row: Mapping[str, str], spark: SparkSession) -> str:
-    """The text of a call's value, where `finish` says what Spark makes of `$v`; `row` is what tells where it was.
+def finished(finish: Finish, value: str, call: str, row: Mapping[str, str], spark: SparkSession) -> str:
+    """The text of a call's value, where `finish` says what Spark makes of it; `row` is what tells where it was.
 
     In ANSI mode a cast that overflows is an error, and Spark's does not say whose value it was.
     """
-    text = Template(finish).substitute(v=value)
-    found = CAST.fullmatch(text)
-    if found is None or spark.conf.get("spark.sql.ansi.enabled") != "true":
+    text, type_ = Template(finish.value).substitute(v=value), finish.cast
+    if type_ is None:
         return text
-    said = f"PanesError: value-failed: {call} is beyond {found['type'].upper()}"
-    shown = [literal(said), *([literal(": "), f"CAST({value} AS STRING)"] if found["value"] == value else [])]
+    cast = f"CAST({text} AS {type_})"
+    if spark.conf.get("spark.sql.ansi.enabled") != "true":
+        return cast
+    said = f"PanesError: value-failed: {call} is beyond {type_.upper()}"
+    shown = [literal(said), *([literal(": "), f"CAST({value} AS STRING)"] if text == value else [])]
     for number, (name, column) in enumerate(list(row.items())[:MOST_COLUMNS]):
         before = ", at the row " if number == 0 else ", "
         shown += [literal(f"{before}{name} = "), f"coalesce(CAST({column} AS STRING), 'NULL')"]
-    raised = f"CAST(raise_error(concat({', '.join(shown)})) AS {found['type']})"
-    return f"coalesce(TRY_{text}, CASE WHEN {value} IS NOT NULL THEN {raised} END)"
+    raised = f"CAST(raise_error(concat({', '.join(shown)})) AS {type_})"
+    return f"coalesce(TRY_{cast}, CASE WHEN {value} IS NOT NULL THEN {raised} END)"
 
 
 def literal(text: str) -> str:

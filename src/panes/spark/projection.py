@@ -102,7 +102,8 @@ class Projection:
         return self._typed(self._timed(sql), compared_type(sql, self.below))
 
     def keys(self, texts: Iterable[str]) -> tuple[str, ...]:
-        return tuple(self.key(sql) for sql in texts)
+        """The names of keys, each once."""
+        return tuple(dict.fromkeys(self.key(sql) for sql in texts))
 
     def row_column(self, name: str) -> str:
         """The name of a column that goes through as it is."""

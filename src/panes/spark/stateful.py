@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
 from panes.functions.stateful.built_ins import BuiltIn, Role
-from panes.kernels.aggregates.accumulators import accumulator, argument_cast
+from panes.kernels.aggregates.accumulators import AS_IS, Finish, accumulator, argument_cast
 from panes.kernels.stateful.call import StatefulCall
 from panes.kernels.stateful.functions import StatefulFunctions
 from panes.kernels.stateful.user_functions import UserFunction
@@ -33,7 +33,7 @@ class Prepared:
 
     call: StatefulCall
     type: str
-    finish: str = "$v"
+    finish: Finish = AS_IS
 
 
 def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder, feeds_another: bool) -> DataFrame:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
-from panes.kernels.aggregates.accumulators import Accumulator
+from panes.kernels.aggregates.accumulators import AS_IS, Accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
@@ -99,8 +99,8 @@ def _carried(unpacked: DataFrame) -> list[str]:
     return [name for name in (CHANGE, CONTROL) if name in unpacked.columns]
 
 
-FIRST_TIME = Accumulator("min($x) $w", "min($s)", "$s", "timestamp", "$v")
-LAST_TIME = Accumulator("max($x) $w", "max($s)", "$s", "timestamp", "$v")
+FIRST_TIME = Accumulator("min($x) $w", "min($s)", "$s", "timestamp", AS_IS)
+LAST_TIME = Accumulator("max($x) $w", "max($s)", "$s", "timestamp", AS_IS)
 ENDS = (Fold(FIRST_TIME, (TIME,), None, START), Fold(LAST_TIME, (TIME,), None, END))
 
 

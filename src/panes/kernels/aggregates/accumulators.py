@@ -19,6 +19,17 @@ ARGUMENTS = ("x", "y", *(f"x{number}" for number in range(3, 256)))
 
 
 @dataclass(frozen=True)
+class Finish:
+    """What Spark makes of a value `$v`, and the type that it casts this to in the end, if to any."""
+
+    value: str = "$v"
+    cast: str | None = None
+
+
+AS_IS = Finish()
+
+
+@dataclass(frozen=True)
 class Accumulator:
     """`value_type` is the Spark type of what `evaluate` gives; `counts` restricts the rows that are folded.
 
@@ -30,7 +41,7 @@ class Accumulator:
     merge: str
     evaluate: str
     value_type: str
-    finish: str
+    finish: Finish
     counts: str | None = None
     ordered: bool = False
     compact: str | None = None
@@ -88,17 +99,17 @@ def accumulator(
 
 
 def _count(asked: Asked) -> Accumulator:
-    return Accumulator("count(*) $w", "sum($s)::BIGINT", "$s", "bigint", "$v", _given(asked.types))
+    return Accumulator("count(*) $w", "sum($s)::BIGINT", "$s", "bigint", AS_IS, _given(asked.types))
 
 
 def _boolean(function: str) -> Accumulator:
-    return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", "boolean", "$v")
+    return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", "boolean", AS_IS)
 
 
 def _one(pick: str, asked: Asked) -> Accumulator:
     """The value of the first or the last row, by `min` or `max` of its place."""
     counts = "$x IS NOT NULL" if asked.ignore_nulls else None
-    return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", asked.x, "$v", counts, ordered=True)
+    return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", asked.x, AS_IS, counts, ordered=True)
 
 
 def _list(asked: Asked) -> Accumulator:
@@ -107,7 +118,7 @@ def _list(asked: Asked) -> Accumulator:
         "flatten(list($s))",
         "list_transform(list_sort(coalesce($s, [])), lambda e: e.v)",
         f"array<{asked.x}>",
-        "$v",
+        AS_IS,
         "$x IS NOT NULL",
         ordered=True,
         holds_values=True,
@@ -127,7 +138,7 @@ class Total:
     merge: str
     of_list: str
     type: str
-    finish: str
+    finish: Finish
 
 
 ROOM = 10  # digits: sums of 10^10 decimals of 28 digits fit into 38
@@ -137,23 +148,23 @@ def _total(x: str) -> Total:
     """Only the final value is judged: on its way, a total of many digits is a number without limit, kept as text."""
     exact = decimal(x)
     if exact is None and x not in INTEGRAL:
-        return Total("sum($x) $w", "sum($s)", "list_sum($s)", "double", "$v")
+        return Total("sum($x) $w", "sum($s)", "list_sum($s)", "double", AS_IS)
     if exact is None:
         whole = "DECIMAL(38, 0)"
         return Total(
             f"(sum($x) $w)::{whole}", f"sum($s)::{whole}", f"list_sum($s)::{whole}", "decimal(38,0)",
-            "CAST($v AS BIGINT)",
+            Finish(cast="BIGINT"),
         )  # fmt: skip
     result = f"decimal({min(38, exact.precision + ROOM)},{exact.scale})"
     if exact.precision + ROOM <= 38:
-        return Total("sum($x) $w", "sum($s)", "list_sum($s)", f"decimal(38,{exact.scale})", f"CAST($v AS {result})")
+        return Total("sum($x) $w", "sum($s)", "list_sum($s)", f"decimal(38,{exact.scale})", Finish(cast=result))
     digits = "replace({}::VARCHAR, '.', '')::BIGNUM".format
     return Total(
         f"(sum({digits('$x')}) $w)::VARCHAR",
         "sum($s::BIGNUM)::VARCHAR",
         f"list_sum(list_transform($s, lambda e: {digits('e')}))::VARCHAR",
         "string",
-        f"CAST(concat($v, 'E-{exact.scale}') AS {result})",
+        Finish(f"concat($v, 'E-{exact.scale}')", result),
     )
 
 
@@ -167,12 +178,12 @@ def _avg(x: str) -> Accumulator:
     fold = f"{{'total': {total.fold}, 'n': count($x) $w}}"
     merge = f"{{'total': {total.merge.replace('$s', '$s.total')}, 'n': sum($s.n)::BIGINT}}"
     if decimal(x) is None:
-        return Accumulator(fold, merge, "$s.total::DOUBLE / nullif($s.n, 0)", "double", "$v")
+        return Accumulator(fold, merge, "$s.total::DOUBLE / nullif($s.n, 0)", "double", AS_IS)
     evaluate, finish = _quotient(x, "$s.total", "$s.n")
     return Accumulator(fold, merge, evaluate, "string", finish)
 
 
-def _quotient(x: str, total: str, n: str) -> tuple[str, str]:
+def _quotient(x: str, total: str, n: str) -> tuple[str, Finish]:
     """The average of decimals: all digits of Spark's result type, rounded half up, as text; and Spark's cast of it."""
     exact = decimal(x)
     assert exact is not None
@@ -183,14 +194,14 @@ def _quotient(x: str, total: str, n: str) -> tuple[str, str]:
     text = f"if({digits} < 0, '-', '') || (abs({digits}) // {n} + {rest} // {10**more})"
     text += f" || lpad(({rest} % {10**more})::VARCHAR, {more}, '0')" if more else ""
     evaluate = f"CASE WHEN {n} > 0 THEN coalesce({text}, '1E99') END"  # a total that no decimal can hold
-    return evaluate, f"CAST(concat($v, 'E-{scale}') AS decimal({min(38, exact.precision + 4)},{scale}))"
+    return evaluate, Finish(f"concat($v, 'E-{scale}')", f"decimal({min(38, exact.precision + 4)},{scale})")
 
 
 def _extreme(function: str, x: str) -> Accumulator:
     if sortable("$x", x) == "$x":
-        return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", x, "$v")
+        return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", x, AS_IS)
     pick = f"arg_{function}"
-    return Accumulator(f"{pick}($x, {sortable('$x', x)}) $w", f"{pick}($s, {sortable('$s', x)})", "$s", x, "$v")
+    return Accumulator(f"{pick}($x, {sortable('$x', x)}) $w", f"{pick}($s, {sortable('$s', x)})", "$s", x, AS_IS)
 
 
 SAMPLE, POPULATION = (1, "$s.n - 1"), (0, "$s.n")  # how many values it takes to have one, and what divides
@@ -210,7 +221,7 @@ def _variance(of: tuple[int, str], made: str = "{}") -> Accumulator:
     merge = f"list_reduce(list($s), lambda p, q: CASE WHEN p.n = 0 THEN q WHEN q.n = 0 THEN p ELSE {pair} END)"
     least, by = of
     value = f"CASE WHEN $s.n > {least} THEN $s.m2 / ({by}) END"
-    return Accumulator(fold, merge, made.format(value), "double", "$v")
+    return Accumulator(fold, merge, made.format(value), "double", AS_IS)
 
 
 def _by(pick: str, asked: Asked) -> Accumulator:
@@ -226,7 +237,7 @@ def _by(pick: str, asked: Asked) -> Accumulator:
         f"last($s ORDER BY {sortable('$s.y', y)} {direction}, $s.o) FILTER (WHERE $s IS NOT NULL)",
         "$s.v",
         x,
-        "$v",
+        AS_IS,
         "$y IS NOT NULL",
         ordered=True,
         in_window=f"({pick}({{'k': {by}, 'o': {place}, 's': {state}}}) $w).s",
@@ -243,7 +254,7 @@ def _ordered_set(x: str) -> Accumulator:
         "flatten(list($s))",
         f"list_transform(list_sort(list_transform({first}, lambda p: {{'o': p[1].o, 'v': p[1].v}})), lambda e: e.v)",
         f"array<{x}>",
-        "$v",
+        AS_IS,
         "$x IS NOT NULL",
         ordered=True,
         compact=f"list_transform({first}, lambda p: p[1])",
@@ -252,7 +263,7 @@ def _ordered_set(x: str) -> Accumulator:
 
 
 def _set(
-    evaluate: str, type_: str, finish: str, value: str = "$x", counts: str | None = "$x IS NOT NULL"
+    evaluate: str, type_: str, finish: Finish, value: str = "$x", counts: str | None = "$x IS NOT NULL"
 ) -> Accumulator:
     merge = "list_distinct(flatten(list($s)))"
     return Accumulator(f"list(DISTINCT {value}) $w", merge, evaluate, type_, finish, counts, holds_values=True)
@@ -260,9 +271,9 @@ def _set(
 
 def _distinct_count(asked: Asked) -> Accumulator:
     if len(asked.types) == 1:
-        return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v")
+        return _set("len(coalesce($s, []))::BIGINT", "bigint", AS_IS)
     values = ", ".join(f"'{name}': ${name}" for name, _ in zip(ARGUMENTS, asked.types, strict=False))
-    return _set("len(coalesce($s, []))::BIGINT", "bigint", "$v", f"{{{values}}}", _given(asked.types))
+    return _set("len(coalesce($s, []))::BIGINT", "bigint", AS_IS, f"{{{values}}}", _given(asked.types))
 
 
 def _distinct_sum(asked: Asked) -> Accumulator:
@@ -272,7 +283,7 @@ def _distinct_sum(asked: Asked) -> Accumulator:
 
 def _distinct_avg(asked: Asked) -> Accumulator:
     if decimal(asked.x) is None:
-        return _set("list_avg($s)", "double", "$v")
+        return _set("list_avg($s)", "double", AS_IS)
     evaluate, finish = _quotient(asked.x, _total(asked.x).of_list, "len($s)")
     return _set(evaluate, "string", finish)
 
@@ -299,7 +310,7 @@ def _approximate_count(asked: Asked) -> Accumulator:
         f"CASE WHEN $s IS NULL THEN 0 WHEN len($s) < {smallest} THEN len($s) "
         f"ELSE round({smallest - 1} / {spread}) END::BIGINT",
         "bigint",
-        "$v",
+        AS_IS,
         "$x IS NOT NULL",
         holds_values=True,
     )
@@ -318,7 +329,7 @@ def _percentile(percentages: Constant) -> Accumulator:
         "flatten(list($s))",
         f"CASE WHEN len($s) > 0 THEN {each if several else f'{each}[1]'} END",
         "array<double>" if several else "double",
-        "$v",
+        AS_IS,
         "$x IS NOT NULL",
         holds_values=True,
     )

@@ -14,7 +14,7 @@ from typing import assert_never
 from panes.frames import Edge, Unit
 from panes.functions.aggregates import Pick
 from panes.functions.over import Reach
-from panes.kernels.aggregates.accumulators import Accumulator
+from panes.kernels.aggregates.accumulators import AS_IS, Accumulator
 from panes.kernels.over.calls import AGGREGATE, OverCall
 from panes.kernels.over.running import NUMBER, RANKS
 
@@ -89,9 +89,9 @@ RUNNING_PICKS: dict[str, Callable[[OverCall, OverCall], list[OverCall]]] = {
     "last_value": _running_last,
     "nth_value": _running_nth,
 }
-SEEN_VALUES = Accumulator("count($x) $w", "sum($s)::BIGINT", "$s", "bigint", "$v")
+SEEN_VALUES = Accumulator("count($x) $w", "sum($s)::BIGINT", "$s", "bigint", AS_IS)
 
 
 def _one(pick: str, counts: str | None) -> Accumulator:
     """The first or the last value of those that count."""
-    return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", "", "$v", counts, ordered=True)
+    return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", "", AS_IS, counts, ordered=True)
