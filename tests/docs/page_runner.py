@@ -241,13 +241,13 @@ def _listing(listing: Listing) -> str:
 def _output(outcome: Outcome, run_case: RunCase | None) -> str:
     if run_case is None:
         raise PageError("output blocks need something that runs queries")
-    batches = run_case(outcome.script, {block.words[1]: _input(block, outcome) for block in outcome.example.inputs})
+    batches = run_case(outcome.script, {block.words[1]: input_of(block, outcome) for block in outcome.example.inputs})
     columns = next((list(row) for batch in batches for row in batch), [])
     tables = [[[_cell(row[name]) for name in columns] for row in batch] for batch in batches]
     return text_tables([[columns, *tables[0]], *tables[1:]]) if columns else "(no rows)"
 
 
-def _input(block: Block, outcome: Outcome) -> Input:
+def input_of(block: Block, outcome: Outcome) -> Input:
     stream = outcome.streams.get(block.words[1])
     if stream is None:
         raise PageError(f"line {block.line}: the page declares no stream {block.words[1]}")
