@@ -167,7 +167,7 @@ class Task:
         new = Directory(whose, tuple(described), dict(state.facts), state.next_chunk, timer, sealed, gauges)
         if whose != old.identity:
             self.chunks.updateValue((IDENTITY,), (self.identity.encode().encode(),))
-        if new != old or not old.facts:
+        if new != old:
             self.chunks.updateValue((DIRECTORY,), (new.encode(),))
         return new.size
 
