@@ -10,7 +10,7 @@ STAMP := .venv/.installed
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 unexport SPARK_HOME
 
-.PHONY: help java install demo test slow fuzz check format docs-update bench clean
+.PHONY: help java install demo test slow fuzz check format checkpoints docs-update bench clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -43,6 +43,9 @@ check: install  ## Check format, lint, types, the layers of the rooms and the ho
 format: install  ## Format the code and fix what the linter can
 	@$(BIN)/ruff check --fix --exit-zero --quiet
 	@$(BIN)/ruff format
+
+checkpoints: java install  ## Make the golden checkpoints that are missing
+	@PYTHONPATH=tests $(BIN)/python -m state.make
 
 docs-update: java install  ## Rewrite the outputs in the documentation pages; read the diff
 	@$(BIN)/pytest tests/docs --update $(ARGS)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from panes.catalog import Stream, heartbeats
 from panes.physical import plan as physical
-from panes.physical.identity import HINT, Identity, another_query, differences
+from panes.physical.identity import HINT, Identity, another_query, another_version, differences
 from panes.physical.lineage import result_of, source_of
 from panes.spark.session import settings
 
@@ -42,7 +42,10 @@ def read_record(folder: Path) -> Record | None:
     """The record of a checkpoint in which a micro-batch has begun; before that there is nothing to agree with."""
     if not began(folder) or not (folder / RECORD).exists():
         return None
-    return Record(**json.loads((folder / RECORD).read_text(encoding="utf-8")))
+    found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    if found.keys() != {one.name for one in fields(Record)}:
+        raise another_version()
+    return Record(**found)
 
 
 def began(folder: Path) -> bool:
