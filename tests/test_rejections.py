@@ -286,7 +286,14 @@ WITH_HINT = [*WINDOWS, *GROUPS, *STATEFUL, *OVER, *LAMBDAS, *CLAUSES, *NAMES]
 # Given where something is declared, dropped or run, not where a query is compiled.
 NOT_OF_A_QUERY = {
     *("unknown-view", "watermark-already-set", "not-executable", "state-mismatch", "stream-ended", "type-mismatch"),
-    *("function-failed", "value-failed", "inconsistent-change", "unsafe-checkpoint"),
+    *(
+        "function-failed",
+        "value-failed",
+        "inconsistent-change",
+        "unsafe-checkpoint",
+        "checkpoint-in-use",
+        "cannot-rescale",
+    ),
 }
 
 

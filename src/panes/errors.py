@@ -42,6 +42,8 @@ CODES: dict[str, str] = {
     "not-executable": "a query that compiles but holds a value of a type that no kernel can keep or compare",
     "state-mismatch": "a checkpoint that belongs to another query or other settings",
     "stream-ended": "a checkpoint that was flushed and sealed",
+    "checkpoint-in-use": "a checkpoint on which a query is running",
+    "cannot-rescale": "a checkpoint whose state cannot be spread over so many partitions",
     "unsafe-checkpoint": "a Spark that writes checkpoints in a way that no restart can rely on",
     "function-failed": "a stateful function of your own raised an error, or returned what is not of its type",
     "value-failed": "a value that cannot be computed: an overflow, a cast, a division by zero",

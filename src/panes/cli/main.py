@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from panes import __version__
-from panes.cli import check, demo, explain, run, state
+from panes.cli import check, demo, explain, rescale, run, state
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # a text that is refused needs no second message
 
@@ -40,4 +40,5 @@ app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("run")(run.run)
 app.command("state")(state.state)
+app.command("rescale")(rescale.rescale)
 app.command("demo")(demo.demo)

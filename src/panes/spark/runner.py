@@ -3,6 +3,7 @@
 The checkpoint of a script, with a folder for each INSERT:
 
     1-totals/panes-query.json     whose state this is: see `record`
+    1-totals/panes-lock           held while it runs
     1-totals/panes-control/       a second source of the query; a row in it says that the input has ended
     1-totals/spark/               Spark's checkpoint
     panes-ended.json              all INSERTs were flushed
@@ -35,10 +36,12 @@ from panes.spark.build import Builder
 from panes.spark.failures import failure, refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
 from panes.spark.heartbeat import NEVER
+from panes.spark.lock import locked
 from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
 from panes.spark.refusals import underlined_in
 from panes.spark.session import check_checkpoint
+from panes.spark.sink_log import close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
 from panes.spark.sources import declared, read_folder, streams_of
 
@@ -102,14 +105,24 @@ def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
     flush = how.flush or any(flush_began(one.folder) for one in inserts)
     how = replace(how, once=how.once or flush, flush=flush)
     ready = [_ready(one, how) for one in inserts]
-    for one in ready:
-        write_record(one.insert.folder, one.record)
+    with ExitStack() as stack:
+        for one in ready:
+            stack.enter_context(locked(one.insert.folder))
+            write_record(one.insert.folder, one.record)
+            _close_gaps(one.insert, how.spark)
+        ended = _run_ready(ready, how)
+    if ended and flush:
+        _seal(checkpoint)
+
+
+def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
+    """Whether all have come to their end; else the run was stopped."""
     running: list[Running] = []
     try:
         for one in ready:
-            running.append(one.start(how.once, flush))  # noqa: PERF401 - a failed start stops those before it
+            running.append(one.start(how.once, how.flush))  # noqa: PERF401 - a failed start stops those before it
         ended = wait(running, how)
-        if ended and flush:
+        if ended and how.flush:
             for now in running:
                 now.end_input()
             ended = wait(running, how)
@@ -120,8 +133,7 @@ def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
             error.add_note(f"A query could not be stopped either: {another!r}")
         raise
     stop(running)
-    if ended and flush:
-        _seal(checkpoint)
+    return ended
 
 
 def stop(running: Sequence[Running]) -> None:
@@ -217,6 +229,12 @@ def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int
     beats = heartbeats(one.streams)
     beats = dict.fromkeys(beats, NEVER) if how.once else beats  # the source stays: Spark counts those of a checkpoint
     return Builder(how.spark, frames, shards, how.functions, _control(one.folder, how.spark), beats)
+
+
+def _close_gaps(one: Insert, spark: SparkSession) -> None:
+    path = written_folder(one.sink)
+    if path is not None:
+        close_gaps(path, one.folder / "spark", spark)
 
 
 def _clear(folder: Path) -> None:

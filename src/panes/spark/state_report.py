@@ -11,11 +11,15 @@ from pyspark.sql import SparkSession, functions
 from panes.errors import PanesError
 from panes.physical.identity import Identity
 from panes.spark.shard import DIRECTORY, IDENTITY, Directory
+from panes.spark.shards import murmur3
 
 
 @dataclass(frozen=True)
 class OperatorState:
-    """An operator of a query; `query` is the folder of an INSERT, empty in a checkpoint of Spark's own."""
+    """An operator of a query; `query` is the folder of an INSERT, empty in a checkpoint of Spark's own.
+
+    Shards go by their numbers, not by the ids that stand for these in Spark's state.
+    """
 
     query: str
     number: int
@@ -25,7 +29,7 @@ class OperatorState:
 
 def state_of(checkpoint: Path, spark: SparkSession) -> Iterator[OperatorState]:
     """The operators of a script's checkpoint, or of one that Spark's `writeStream` has written."""
-    for query, folder in _queries(checkpoint):
+    for query, folder in queries(checkpoint):
         metadata = spark.read.format("state-metadata").load(str(folder)).select("operatorId", "operatorName")
         names = {row.operatorId: row.operatorName for row in metadata.distinct().collect()}
         for number in sorted(one for one, name in names.items() if name.startswith("transformWithState")):
@@ -34,7 +38,7 @@ def state_of(checkpoint: Path, spark: SparkSession) -> Iterator[OperatorState]:
                 yield found
 
 
-def _queries(checkpoint: Path) -> list[tuple[str, Path]]:
+def queries(checkpoint: Path) -> list[tuple[str, Path]]:
     """Those in which a micro-batch was committed."""
     own = [("", checkpoint)] if (checkpoint / "offsets").is_dir() else []
     found = [*own, *((one.parent.name, one) for one in sorted(checkpoint.glob("*/spark")))]
@@ -49,6 +53,6 @@ def _operator(query: str, folder: Path, number: int, spark: SparkSession) -> Ope
     reader = spark.read.format("statestore").option("operatorId", number).option("stateVarName", "chunks")
     entries = reader.load(str(folder)).selectExpr("key", "user_map_key.id AS id", "user_map_value.v AS value")
     wanted = entries.where(functions.col("id").isin(DIRECTORY, IDENTITY)).collect()
-    shards = {row.key[0]: Directory.decode(bytes(row.value)) for row in wanted if row.id == DIRECTORY}
+    shards = {murmur3(row.key[0]): Directory.decode(bytes(row.value)) for row in wanted if row.id == DIRECTORY}
     whose = next((bytes(row.value).decode() for row in wanted if row.id == IDENTITY), None)
     return OperatorState(query, number, Identity.decode(whose), shards) if whose is not None else None

@@ -1,0 +1,30 @@
+"""`panes rescale`: spread the state of a checkpoint over another number of partitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from panes.cli.script_file import console, reported_errors
+
+
+def rescale(
+    checkpoint: Annotated[Path, typer.Argument(help="The folder of --checkpoint, or of Spark's checkpointLocation.")],
+    partitions: Annotated[int, typer.Option(min=1, help="The new number of partitions, at most that of the shards.")],
+    sink: Annotated[
+        str | None,
+        typer.Option(help="The folder of files that a writeStream of your own writes: its log needs an entry."),
+    ] = None,
+) -> None:
+    """Spread the state of a checkpoint over another number of partitions, while no query runs on it."""
+    if not checkpoint.is_dir():
+        raise typer.BadParameter(f"there is no folder {checkpoint}")
+    from panes.spark.rescale import rescale as rescaled
+    from panes.spark.session import embedded
+
+    with reported_errors():
+        for one in rescaled(checkpoint, partitions, embedded(), sink):
+            query = f"{one.query}: " if one.query else ""
+            console.print(f"{query}{one.before} → {one.after} partitions", markup=False)

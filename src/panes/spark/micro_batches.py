@@ -1,0 +1,37 @@
+"""Spark's logs of a query's micro-batches: which have begun, which are committed, and on how many partitions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def begun(checkpoint: Path) -> list[int]:
+    """The micro-batches in Spark's checkpoint that have begun, as far back as Spark keeps them."""
+    return _numbers(checkpoint / "offsets")
+
+
+def committed(checkpoint: Path) -> list[int]:
+    return _numbers(checkpoint / "commits")
+
+
+def _numbers(log: Path) -> list[int]:
+    return sorted(int(entry.name) for entry in log.glob("[0-9]*") if entry.name.isdigit())
+
+
+def partitions(checkpoint: Path, number: int) -> int:
+    """The number of shuffle partitions of a micro-batch: a restart takes it from here, whatever the session says."""
+    metadata = (checkpoint / "offsets" / str(number)).read_text(encoding="utf-8").splitlines()[1]
+    return int(json.loads(metadata)["conf"][PARTITIONS])
+
+
+def moves(checkpoint: Path) -> Iterator[int]:
+    """The micro-batches that only moved state to another number of partitions: they read nothing and wrote no rows."""
+    known = begun(checkpoint)
+    for before, number in pairwise(known):
+        if partitions(checkpoint, before) != partitions(checkpoint, number):
+            yield number

@@ -1,0 +1,39 @@
+"""The log of a sink of files: Spark has an entry in it for every micro-batch, and reads none if one is missing.
+
+A micro-batch in which Spark moves state to other partitions writes to no sink and so leaves a gap: the next reader of
+the folder would fail, and so would the tenth micro-batch, with BATCH_METADATA_NOT_FOUND.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from panes.errors import PanesError
+from panes.spark.micro_batches import committed, moves
+
+SINKS = "org.apache.spark.sql.execution.streaming.sinks"
+VERSION = 1
+
+
+def close_gaps(path: str, checkpoint: Path, spark: SparkSession) -> None:
+    """Enter the micro-batches that only moved state as such that wrote nothing."""
+    done = set(committed(checkpoint))
+    numbers = [number for number in moves(checkpoint) if number in done]
+    if not numbers:
+        return
+    session = getattr(spark, "_jsparkSession", None)
+    if session is None:
+        hint = "Start it once without Spark Connect."
+        raise PanesError("cannot-rescale", f"the log of {path} cannot be written over Spark Connect", None, hint)
+    jvm, gateway = spark.sparkContext._jvm, spark.sparkContext._gateway
+    assert jvm is not None and gateway is not None
+    log = getattr(jvm, f"{SINKS}.FileStreamSinkLog")(
+        VERSION, session, f"{path}/_spark_metadata", jvm.scala.Option.empty()
+    )
+    nothing = gateway.new_array(getattr(jvm, f"{SINKS}.SinkFileStatus"), 0)
+    for number in numbers:
+        last = log.getLatestBatchId()
+        if last.isDefined() and last.get() == number - 1:
+            log.add(number, nothing)
