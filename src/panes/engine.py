@@ -24,8 +24,8 @@ class Engine:
     """SQL windows over Spark DataFrames.
 
     `spark` is the session to run in; without one, it is the session that is there, and else an embedded local Spark,
-    started when first needed. `shards` is the number of shards of keyed operators, by default the session's number of
-    shuffle partitions.
+    started when first needed. `shards` is the number of shards of keyed operators, at most so many partitions share the
+    work; by default four for each of the session's shuffle partitions, up to 64.
     """
 
     def __init__(self, spark: SparkSession | None = None, *, shards: int | None = None) -> None:
@@ -149,7 +149,9 @@ class Engine:
 
     @property
     def shards(self) -> int:
-        return self._shards or int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        from panes.spark.session import shards_of
+
+        return self._shards or shards_of(self.spark)
 
     def compile(self, query: str) -> Compiled:
         """A query in all its stages: statement, logical plan, physical plan."""

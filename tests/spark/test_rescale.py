@@ -62,9 +62,9 @@ def grown_and_shrunk(script: Script, files: list[list[Row]], spark: SparkSession
     script.run(spark, flush=True)
 
 
-@pytest.mark.parametrize("kinds", [TIME_WINDOWS, ORDERED], ids=["time windows", "ordered"])
+@pytest.mark.parametrize("kinds", [TIME_WINDOWS[:2], TIME_WINDOWS[2:], ORDERED[:2], ORDERED[2:]], ids=" and ".join)
 def test_every_operator_goes_on(tmp_path: Path, spark: SparkSession, kinds: tuple[str, ...]) -> None:
-    script, files = Script(tmp_path, kinds), made(random.Random(7), 9)
+    script, files = Script(tmp_path, kinds), made(random.Random(7), 6)
     grown_and_shrunk(script, files, spark)
     windows = expected(list(chain(*files)))
     for name in kinds:
@@ -133,18 +133,15 @@ def refused(query: Query, wanted: int) -> PanesError:
 
 
 def test_stacked_operators_go_on(tmp_path: Path, spark: SparkSession) -> None:
-    inner = "SELECT k, window_end() AS w, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 2), k"
-    query = Query(tmp_path, spark, f"SELECT k, s, acc_sum(s) OVER (PARTITION BY k) AS total FROM ({inner})")
+    inner = "SELECT k, unix_millis(window_end()) AS w, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 2), k"
+    query = Query(tmp_path, spark, f"SELECT k, w, s, acc_sum(s) OVER (PARTITION BY k) AS total FROM ({inner})")
     query.feed(2)
     query.run()
     for wanted in (5, 2):
         list(rescale(query.checkpoint, wanted, spark, f"{tmp_path}/out"))
         query.feed(2)
         query.run()
-    held = rows_of(spark.read.parquet(f"{tmp_path}/out"))
-    whole = rows_of(query.engine(rows=True).sql(query.sql))
-    check_rows(held, [row for row in whole if row in held])
-    assert len(whole) - len(held) <= 3  # what the watermark, two seconds behind, has not closed
+    query.check("w <= 57000")
 
 
 def test_a_sink_of_files_has_no_gaps(query: Query) -> None:

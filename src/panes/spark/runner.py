@@ -40,7 +40,7 @@ from panes.spark.lock import locked
 from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
 from panes.spark.refusals import underlined_in
-from panes.spark.session import check_checkpoint
+from panes.spark.session import check_checkpoint, shards_of
 from panes.spark.sink_log import close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
 from panes.spark.sources import declared, read_folder, streams_of
@@ -207,7 +207,7 @@ def _ready(one: Insert, how: Run) -> Ready:
         check_unwritten(one.sink)
         _clear(one.folder)
     old = read_record(one.folder)
-    shards = how.shards or (old.shards if old is not None else _partitions(how.spark))
+    shards = how.shards or (old.shards if old is not None else shards_of(how.spark))
     frames = {**how.frames, **declared(one.streams, how.frames, how.spark)}
     span = one.compiled.statement.span
     with (
@@ -250,10 +250,6 @@ def _control(folder: Path, spark: SparkSession) -> DataFrame:
     if not flush_began(folder):
         (control / ENDED).unlink(missing_ok=True)  # of a flush that died before Spark saw it
     return spark.readStream.schema("ended boolean").json(str(control))
-
-
-def _partitions(spark: SparkSession) -> int:
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def wait(running: Sequence[Running], how: Run) -> bool:

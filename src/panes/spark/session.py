@@ -10,6 +10,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
+from panes.spark.shards import default_shards
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -71,6 +72,11 @@ def settings(spark: SparkSession) -> dict[str, str]:
     """What results depend on besides the query, by the names that users know."""
     names = {"time zone": "spark.sql.session.timeZone", "ANSI mode": "spark.sql.ansi.enabled"}
     return {words: spark.conf.get(name) or "" for words, name in names.items()}
+
+
+def shards_of(spark: SparkSession) -> int:
+    """The number of shards of a new query, where none is given."""
+    return default_shards(int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
 
 
 def check_checkpoint(spark: SparkSession, path: str) -> None:
