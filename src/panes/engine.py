@@ -25,7 +25,7 @@ class Engine:
 
     `spark` is the session to run in; without one, it is the session that is there, and else an embedded local Spark,
     started when first needed. `shards` is the number of shards of keyed operators, at most so many partitions share the
-    work; by default four for each of the session's shuffle partitions, up to 64.
+    work; by default one for each of the session's shuffle partitions.
     """
 
     def __init__(self, spark: SparkSession | None = None, *, shards: int | None = None) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
+from present import present
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -33,7 +35,7 @@ SHARDS = 6
 
 @contextmanager
 def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    old = spark.conf.get(name)
+    old = present(spark.conf.get(name))
     spark.conf.set(name, value)
     try:
         yield
@@ -42,7 +44,7 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 
 class Script(ScriptFolder):
-    def run(self, spark: SparkSession, **options: bool) -> None:
+    def run(self, spark: SparkSession, **options: Any) -> None:
         text = (self.folder / "script.sql").read_text(encoding="utf-8")
         Engine(spark, shards=SHARDS).run(text, checkpoint=self.checkpoint, **(options or {"once": True}))
 

@@ -113,7 +113,7 @@ def test_what_changed_is_refused_at_the_start(script: Script, spark: SparkSessio
         "sum(v + 1) is new": script.refused(script.text(QUERY.replace("sum(v)", "sum(v + 1)"))),
         "where is new: k > 'a'": script.refused(script.text(QUERY.replace("FROM t", "FROM t WHERE k > 'a'"))),
         "v was bigint, now double": script.refused(script.text(type_="DOUBLE")),
-        "shards was 8, now 5": script.refused(shards=5),
+        "shards was 2, now 5": script.refused(shards=5),
     }
     with setting(spark, ZONE, "Asia/Tokyo"):
         errors["time zone was UTC, now Asia/Tokyo"] = script.refused()
@@ -121,7 +121,7 @@ def test_what_changed_is_refused_at_the_start(script: Script, spark: SparkSessio
         errors["ANSI mode was true, now false"] = script.refused()
     assert {error.code for error in errors.values()} == {"state-mismatch"}
     assert [said for said, error in errors.items() if said not in error.message] == []
-    assert "shards=8" in (errors["shards was 8, now 5"].hint or "")
+    assert "shards=2" in (errors["shards was 2, now 5"].hint or "")
     script.run(flush=True)
     assert script.held() == expected()
 

@@ -15,7 +15,7 @@ from spark.input_files import at
 
 from panes.functions.stateful import StatefulFunction, StatefulFunctionInstance
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import the tests
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]  # Spark's workers cannot import the tests
 
 Row = Mapping[str, Any]
 Parts = tuple[tuple[Row, ...], ...]  # a micro-batch each; the checkpoint is before the last

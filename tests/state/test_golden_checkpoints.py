@@ -17,7 +17,9 @@ from pyspark.sql import SparkSession
 import panes.kernels
 from panes import Engine
 from panes.errors import PanesError
-from panes.functions import AGGREGATES, BUILT_INS, OVER_FUNCTIONS
+from panes.functions.aggregates import AGGREGATES
+from panes.functions.over import OVER_FUNCTIONS
+from panes.functions.stateful import BUILT_INS
 from panes.kernels.kernel import Kernel
 from panes.physical.identity import Identity
 from panes.spark.record import RECORD
@@ -89,5 +91,5 @@ def layouts() -> Iterator[str]:
     for module in pkgutil.walk_packages(panes.kernels.__path__, "panes.kernels."):
         for _, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if one.__module__ == module.name and one is not Kernel and hasattr(one, "step") and hasattr(one, "pack"):
-                (layout,) = re.findall(r'"state": "([^"]+)"', inspect.getsource(one.depends_on))
+                (layout,) = re.findall(r'"state": "([^"]+)"', inspect.getsource(vars(one)["depends_on"]))
                 yield layout

@@ -10,7 +10,6 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
-from panes.spark.shards import default_shards
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -76,7 +75,7 @@ def settings(spark: SparkSession) -> dict[str, str]:
 
 def shards_of(spark: SparkSession) -> int:
     """The number of shards of a new query, where none is given."""
-    return default_shards(int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def check_checkpoint(spark: SparkSession, path: str) -> None:

@@ -5,16 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 MASK = 0xFFFFFFFF
-PER_PARTITION, MOST = 4, 64
-
-
-def default_shards(partitions: int) -> int:
-    """Several for each partition, so that a query can be spread over more; a shard costs some milliseconds.
-
-    >>> default_shards(2), default_shards(32), default_shards(200)
-    (8, 64, 200)
-    """
-    return max(partitions, min(PER_PARTITION * partitions, MOST))
 
 
 def murmur3(value: int, seed: int = 42) -> int:
