@@ -19,7 +19,7 @@ from benchmarks.by_hand import Case
 from benchmarks.figures import Figures
 from benchmarks.stateful import SHAPE
 from benchmarks.streams import Bench, bench
-from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.incremental import OverIncremental
 from panes.spark.progress import counters_of
 
 HAND, SHARE, LARGER = 10, 0.5, 2
@@ -136,7 +136,7 @@ def run(console: Console) -> dict[str, object]:
             figures.note(f"{name}: 1,000,000 rows against 10,000", large.ms / small.ms, f"≤ {LARGER}", **costs)
             for size, one in ((SMALL, small), (LARGE, large)):
                 console.print(
-                    f"  {size:,} rows: {one.ms:,.0f} ms, {one.blocks:,} blocks of at most {OverChanges.size} rows;"
+                    f"  {size:,} rows: {one.ms:,.0f} ms, {one.blocks:,} blocks of at most {OverIncremental.size} rows;"
                 )
                 console.print(f"  of {one.state:,} bytes of state {one.at_hand:,} at hand, {one.read:,} read")
         for case in ON_CLOSE:

@@ -25,7 +25,7 @@ from panes.kernels.changelog.changes import AFTER, DELETE, INSERT
 from panes.kernels.changelog.normalize import Normalize
 from panes.kernels.kernel import Clock, Kernel, State, run_step
 from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall
-from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.incremental import OverIncremental
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
 from panes.kernels.state.release import Release
@@ -87,9 +87,9 @@ STATEFUL = (
 )
 
 
-def changes(change_type: str | None) -> OverChanges:
+def changes(change_type: str | None) -> OverIncremental:
     arrival = (BATCH, PLACE)
-    return OverChanges(
+    return OverIncremental(
         (KEY,), (OrderKey(VALUE),), (ID,), (ID,), CALLS, (REAL,), change_type, arrival, on_inconsistency="skip"
     )
 

@@ -15,7 +15,7 @@ from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
 from panes.kernels.kernel import Clock, Kernel, State
 from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall
-from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.incremental import OverIncremental
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
 from panes.kernels.state.release import Release
@@ -106,7 +106,7 @@ def test_ties_are_broken_alike_in_every_mode(
         batch, State(), packed(batch, [Arrived(row, 0, at) for at, row in enumerate(rows)]), Clock(None, True)
     )
     assert outputs(done.rows) == expected
-    changes = OverChanges(
+    changes = OverIncremental(
         partition, order, (BATCH, PLACE), (TIE, TIME, BATCH, PLACE), CALLS, (VALUE,), None, (BATCH, PLACE), size=4
     )
     assert streamed(changes, rows, cuts, 0) == expected

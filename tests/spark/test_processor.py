@@ -18,7 +18,7 @@ from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import AFTER
 from panes.kernels.kernel import Kernel
 from panes.kernels.over.calls import OrderKey, OverCall
-from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.incremental import OverIncremental
 from panes.kernels.state.release import Release
 from panes.kernels.stateful.call import StatefulCall
 from panes.kernels.stateful.functions import StatefulFunctions
@@ -52,7 +52,7 @@ KERNELS: dict[str, tuple[Kernel, tuple[str, ...]]] = {
         (KEY, VALUE, "lag"),
     ),
     "over": (
-        OverChanges(
+        OverIncremental(
             *((KEY,), (OrderKey(VALUE),), (ID,), (ID,), (OverCall("row_number", (), "n"),), (VALUE,)),
             *(CHANGE, (PLACE,)),
             size=4,

@@ -20,7 +20,7 @@ PLACE = "place_in_table"
 def connection() -> duckdb.DuckDBPyConnection:
     """The one connection of this process.
 
-    It keeps the order of rows in SELECT, WHERE and windows without ORDER BY, as DuckDB promises; `over.evaluate` and
+    It keeps the order of rows in SELECT, WHERE and windows without ORDER BY, as DuckDB promises; `over.frame_folds` and
     `changes` build on that. JOIN and GROUP BY keep no order.
     """
     con = duckdb.connect(config={"threads": 1})

@@ -17,6 +17,7 @@ from panes.physical import plan as physical
 from panes.physical.chain import Stateful, streams_before_operators
 from panes.physical.identity import Identity
 from panes.physical.lineage import result_of
+from panes.spark.changelog_output import PASS, changelog_output
 from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
 from panes.spark.normalize import normalize
@@ -25,7 +26,6 @@ from panes.spark.pack import CONTROL, KEEP, NOW, WATERMARK
 from panes.spark.pair import paired
 from panes.spark.progress import metrics_name
 from panes.spark.projection import HIDDEN
-from panes.spark.settle import PASS, settle
 from panes.spark.stateful import stateful
 from panes.spark.windows import window
 from panes.sql.template import placeholder
@@ -87,7 +87,7 @@ class Builder:
                 metrics = self.metrics(below=0, feeds_another=True), self.metrics(below=1, feeds_another=False)
                 return paired(plan, self.rows(input_, reader), metrics)
             case physical.DataSink(input=input_, changelog=True):
-                return settle(replace(self, changelog=result_of(plan)).rows(input_, reader))
+                return changelog_output(replace(self, changelog=result_of(plan)).rows(input_, reader))
             case physical.DataSink(input=input_):
                 return self.rows(input_, reader)
             case _:

@@ -14,7 +14,7 @@ from panes.kernels.aggregates.accumulators import AS_IS, Finish
 from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
 from panes.kernels.over.calls import AGGREGATE, Frame, OrderKey, OverCall
-from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.incremental import OverIncremental
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
 from panes.kernels.state.release import Release
@@ -53,7 +53,7 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     kernel = _kernel(plan, projection, partition, order_by, calls, tuple(own.values()))
     outputs = [(name, projection.type(name)) for name in own.values()]
     outputs += [(one.call.output, one.type) for one in calls]
-    from_kernel = isinstance(kernel, OverChanges)
+    from_kernel = isinstance(kernel, OverIncremental)
     identity = _identity(plan, projection) if from_kernel else ()
     outputs += [(CHANGE, "string"), *((name, "bigint") for name in identity)] if from_kernel else []
     projection.functions = {one.call.output: call.argument.text for one, call in zip(calls, plan.calls, strict=True)}
@@ -112,13 +112,13 @@ def _changes(
     calls: tuple[OverCall, ...],
     values: tuple[str, ...],
     top_n: tuple[str, int] | None,
-) -> OverChanges:
+) -> OverIncremental:
     placement = plan.placement
     own_key = projection.identity(placement.key)
     identity = _identity(plan, projection)
     time = (TIME,) if identity and placement.time is not None else ()
     sequence = projection.column(quoted(placement.sequence)) if placement.sequence is not None else None
-    return OverChanges(
+    return OverIncremental(
         partition,
         order_by,
         identity or own_key,

@@ -23,7 +23,7 @@ from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSER
 from panes.kernels.duck import query
 from panes.kernels.kernel import Clock, State, Step
 from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall, Values
-from panes.kernels.over.incremental import OverChanges
+from panes.kernels.over.incremental import OverIncremental
 from panes.kernels.sorted_blocks.blocks import Directory
 
 from ..harness import restarted, step_twice
@@ -156,9 +156,9 @@ class Query:
         return -1 if self.order.descending else 1
 
     @property
-    def kernel(self) -> OverChanges:
+    def kernel(self) -> OverIncremental:
         calls = tuple(replace(case.call, output=f"r{number}") for number, case in enumerate(self.cases))
-        return OverChanges(
+        return OverIncremental(
             self.partition,
             (self.order,),
             (KEY,),

@@ -38,7 +38,7 @@ from panes.kernels.sorted_blocks.sort_keys import Sorting
 
 
 @dataclass(frozen=True)
-class OverChanges:
+class OverIncremental:
     """The kernel of OVER windows whose input or output is a changelog.
 
     `key` identifies a row; `tie_break` makes the order total. `arrival` are the columns that order the changes of a
@@ -67,7 +67,7 @@ class OverChanges:
     def depends_on(self) -> dict[str, Any]:
         columns = {"partition by": list(self._partition), "order by": ordered(self.order_by), "key": list(self.key)}
         ties = {"ties": list(self.tie_break), "top": list(self.top_n or ()), "sequence": self.sequence}
-        return {"state": "over changes 1", **columns, **ties, "state_ttl": seconds(self.state_ttl)}
+        return {"state": "over incremental 1", **columns, **ties, "state_ttl": seconds(self.state_ttl)}
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """Rows keep their places: order matters."""

@@ -62,7 +62,8 @@ class Sorting:
         """What the keys of partition, order and row are made of."""
         partition = [(name, UPWARD) for name in self.partition]
         order = [*partition, *self.order]
-        return partition, order, [*order, *((name, UPWARD) for name in self.tie_break)]
+        known = {name for name, _ in order}
+        return partition, order, [*order, *((name, UPWARD) for name in self.tie_break if name not in known)]
 
     def permutation(self, rows: pa.Table) -> Places:
         """The rows' places in order; of equal rows the first is first."""

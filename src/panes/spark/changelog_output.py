@@ -17,7 +17,7 @@ from panes.spark.pack import IDENTITY
 PASS = "panes_pass"
 
 
-def settle(changes: DataFrame) -> DataFrame:
+def changelog_output(changes: DataFrame) -> DataFrame:
     """The changelog that a user sees: `_change_type` first, no pair with equal sides."""
     names = [name for name in changes.columns if name not in (CHANGE, PASS, *IDENTITY)]
     selected = changes.selectExpr(
@@ -26,12 +26,12 @@ def settle(changes: DataFrame) -> DataFrame:
         PASS if PASS in changes.columns else f"true AS {PASS}",
     )
     schema = selected.drop(PASS).schema
-    settled = selected.mapInArrow(Settle(len(names)), schema)
-    return settled.selectExpr(CHANGE, *(f"c{i} AS {spark_quoted(name)}" for i, name in enumerate(names)))
+    done = selected.mapInArrow(ChangelogOutput(len(names)), schema)
+    return done.selectExpr(CHANGE, *(f"c{i} AS {spark_quoted(name)}" for i, name in enumerate(names)))
 
 
 @dataclass(frozen=True)
-class Settle:
+class ChangelogOutput:
     """The function that runs in `mapInArrow`; a preimage is directly before its postimage, maybe in the next batch."""
 
     width: int
@@ -45,11 +45,11 @@ class Settle:
             if table.num_rows and table[CHANGE][-1].as_py() == BEFORE:
                 table, held = table.slice(0, table.num_rows - 1), table.slice(table.num_rows - 1)
             if table.num_rows:
-                yield from self._settled(table).combine_chunks().to_batches()
+                yield from self._rows_out(table).combine_chunks().to_batches()
         if held is not None:
-            yield from self._settled(held).combine_chunks().to_batches()
+            yield from self._rows_out(held).combine_chunks().to_batches()
 
-    def _settled(self, table: pa.Table) -> pa.Table:
+    def _rows_out(self, table: pa.Table) -> pa.Table:
         """Each row with what became of it; rows that pass nothing on are dropped."""
         columns = [f"c{i}" for i in range(self.width)]
         same = " AND ".join(f"{quoted(c)} IS NOT DISTINCT FROM lead({quoted(c)}) OVER w" for c in columns) or "true"

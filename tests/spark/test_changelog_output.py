@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
+from panes.spark.changelog_output import PASS, ChangelogOutput
 from panes.spark.pack import PLACE
 from panes.spark.pair import Pairs
-from panes.spark.settle import PASS, Settle
 from panes.testing.replay import table_of
 
 Change = tuple[str | None, int, int]  # its word, its key and its value: what is below zero does not pass
@@ -50,10 +50,10 @@ def arrow(changes: Sequence[Change], at: int = 0) -> pa.Table:
     return rows.append_column(PLACE, pa.array(range(at, at + len(changes)), pa.int64()))
 
 
-def settled(rows: pa.Table, size: int) -> list[dict[str, Any]]:
+def rows_out(rows: pa.Table, size: int) -> list[dict[str, Any]]:
     """What is left of them after WHERE c1 >= 0, in Arrow batches of a size."""
     passed = rows.append_column(PASS, pa.array([value >= 0 for value in rows["c1"].to_pylist()], pa.bool_()))
-    done = Settle(2)(iter(passed.to_batches(max_chunksize=size)))
+    done = ChangelogOutput(2)(iter(passed.to_batches(max_chunksize=size)))
     return [row for batch in done for row in batch.to_pylist()]
 
 
@@ -76,7 +76,7 @@ def test_pairs_add_up_however_they_are_cut(
         for number, (word, key) in enumerate(words):
             assert word != BEFORE or words[number + 1] == (AFTER, key)
             assert word != AFTER or words[number - 1] == (BEFORE, key)
-        out += settled(paired, batch_size)
+        out += rows_out(paired, batch_size)
     assert sorted(table_of(out), key=str) == passing(changes)
 
 
@@ -84,7 +84,7 @@ def test_a_preimage_at_the_end_is_not_lost() -> None:
     """In the last Arrow batch of a task, or in one before it."""
     rows = arrow([(BEFORE, 1, 5), (AFTER, 1, 6), (BEFORE, 2, 7)])
     for size in (1, 2, 3):
-        assert [row[CHANGE] for row in settled(rows, size)] == [BEFORE, AFTER, DELETE]
+        assert [row[CHANGE] for row in rows_out(rows, size)] == [BEFORE, AFTER, DELETE]
 
 
 def test_one_side_that_passes_and_sides_that_are_equal() -> None:
@@ -97,7 +97,7 @@ def test_one_side_that_passes_and_sides_that_are_equal() -> None:
         (AFTER, 3, 1),
         (AFTER, 4, 1),
     ]
-    found = [(row[CHANGE], row["c0"]) for row in settled(arrow(pairs), 2)]
+    found = [(row[CHANGE], row["c0"]) for row in rows_out(arrow(pairs), 2)]
     assert found == [(DELETE, 1), (INSERT, 2), (INSERT, 4)]
 
 
