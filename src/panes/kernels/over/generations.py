@@ -23,8 +23,9 @@ from panes.kernels.duck import query, quoted
 from panes.kernels.kernel import Chunk, Clock
 from panes.kernels.sorted_blocks.blocks import Directory
 from panes.kernels.sorted_blocks.key_index import KeyIndex
+from panes.kernels.state.expiry import GENERATION, expired_before, expires_at
 
-GENERATION, FIRST, LAST = "row_generation", "generation_first", "generation_last"
+FIRST, LAST = "generation_first", "generation_last"
 NEW, PLACE = "new_generation", "place_in_batch"
 EXPIRE = "generations_expire"  # a fact: the watermark at which some may have expired
 
@@ -66,7 +67,7 @@ class Generations:
         moved = old.filter(pc.not_equal(old[GENERATION], old[NEW]))
         heads = found.filter(found["is_head"])
         changed = heads.select([*self.partition, NEW, "low", "high"]).rename_columns(list(self._index.columns))
-        expire = pc.min(changed[LAST]).as_py() + self.ttl + 1
+        expire = expires_at(pc.min(changed[LAST]).as_py(), self.ttl)
         return Assigned(
             batch.append_column(GENERATION, placed[NEW]),
             moved.select([*self._index.key, NEW]),
@@ -112,7 +113,7 @@ class Generations:
         directory = self._index.read(chunks)
         if expire is None or clock.watermark is None or clock.watermark < expire or not len(directory):
             return None
-        oldest = clock.watermark - self.ttl
+        oldest = expired_before(self.ttl, clock)
         gone: list[pa.Table] = []
 
         def stays(rows: pa.Table) -> pa.ChunkedArray:

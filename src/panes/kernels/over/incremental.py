@@ -23,8 +23,8 @@ from panes.kernels.changelog.table import ChangelogTable, Net
 from panes.kernels.duck import joined, places, query, same
 from panes.kernels.kernel import Clock, Counters, State, Step, seconds
 from panes.kernels.over.calls import OrderKey, OverCall, bounded, frame_of, ordered, values_of
-from panes.kernels.over.generations import GENERATION, Generations
 from panes.kernels.over.generations import NEW as NEW_GENERATION
+from panes.kernels.over.generations import Generations
 from panes.kernels.over.merged import Merged, Touched
 from panes.kernels.over.needed_blocks import NeededBlocks
 from panes.kernels.over.results import Recomputed, Results, with_column
@@ -35,6 +35,7 @@ from panes.kernels.sorted_blocks.blocks import HOME, Directory
 from panes.kernels.sorted_blocks.cutting import Cutter
 from panes.kernels.sorted_blocks.ranges import Mask
 from panes.kernels.sorted_blocks.sort_keys import Sorting
+from panes.kernels.state.expiry import GENERATION
 
 
 @dataclass(frozen=True)

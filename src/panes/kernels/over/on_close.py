@@ -23,10 +23,11 @@ from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, seconds
 from panes.kernels.over.calls import OrderKey, OverCall, bounded, ordered
 from panes.kernels.over.recent import Recent
-from panes.kernels.over.running import BORN, DENSE, NUMBER, RANK, Running
+from panes.kernels.over.running import DENSE, NUMBER, RANK, Running
 from panes.kernels.over.sorted_rows import arranged
 from panes.kernels.over.stages import Stages, staged
 from panes.kernels.over.tail import Tail
+from panes.kernels.state.expiry import GENERATION
 from panes.kernels.state.release import WAITING, Release
 
 
@@ -62,16 +63,16 @@ class OverOnClose:
     @cached_property
     def recent(self) -> Recent | None:
         calls = self.stages.recent
-        return Recent(self._lives, self.order_by, calls, self.release.time, self.ttl) if calls else None
+        return Recent(self._generations, self.order_by, calls, self.release.time, self.ttl) if calls else None
 
     @cached_property
     def tail(self) -> Tail | None:
         calls = self.stages.tail
-        return Tail(self._lives, self.order_by, calls, self.release.time, self.ttl) if calls else None
+        return Tail(self._generations, self.order_by, calls, self.release.time, self.ttl) if calls else None
 
     @property
-    def _lives(self) -> tuple[str, ...]:
-        return self.partition if self.ttl is None else (*self.partition, BORN)
+    def _generations(self) -> tuple[str, ...]:
+        return self.partition if self.ttl is None else (*self.partition, GENERATION)
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """Rows keep their places: order matters."""
@@ -101,11 +102,11 @@ class OverOnClose:
         return Step(State(tuple(chunks), facts), out, counters, self._wake(waiting, facts))
 
     def _finished(self, rows: pa.Table) -> pa.Table:
-        """Input columns, then one for each call; of a partition that was born again, its earlier life first."""
+        """Input columns, then one for each call; of a partition that came back, the earlier generation first."""
         if self.ttl is not None:
-            rows = rows.take(pa.array(np.argsort(rows[BORN].to_numpy(), kind="stable")))
+            rows = rows.take(pa.array(np.argsort(rows[GENERATION].to_numpy(), kind="stable")))
         outputs = [call.output for call in self.calls]
-        hidden = {NUMBER, RANK, DENSE, BORN, *(call.output for call in self.stages.running), *outputs}
+        hidden = {NUMBER, RANK, DENSE, GENERATION, *(call.output for call in self.stages.running), *outputs}
         found = rows.select([name for name in rows.column_names if name not in hidden])
         for call in self.calls:
             column = rows[self.stages.named.get(call.output, call.output)]

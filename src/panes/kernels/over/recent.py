@@ -163,7 +163,7 @@ class Recent:
     def _reached(self, rows: pa.Table, needed: int) -> pa.Table:
         """Rows from `needed` on; and where frames look back, the last one before it of each partition.
 
-        With a ttl not one that was forgotten by then: whatever follows it in its life is before `needed`, too.
+        With a ttl not one that has expired by then: whatever follows it in its generation is before `needed`, too.
         """
         times = self._times(rows, self.time)
         mask = times >= needed

@@ -25,9 +25,9 @@ from panes.kernels.over.frame_folds import PLACE, evaluated, folded
 from panes.kernels.over.sorted_rows import Places, Sorted, first_of, gathered, inverse, numbered
 from panes.kernels.partitions import codes
 from panes.kernels.state.carry import SEEN, Carry
-from panes.kernels.state.expiry import Expiry
+from panes.kernels.state.expiry import GENERATION, Expiry, gaps
 
-NUMBER, RANK, DENSE, BORN = "row_number_so_far", "rank_so_far", "dense_rank_so_far", "partition_born"
+NUMBER, RANK, DENSE = "row_number_so_far", "rank_so_far", "dense_rank_so_far"
 CARRIED = "carried_row"
 RANKS = {"row_number": NUMBER, "rank": RANK, "dense_rank": DENSE}  # the column of each
 
@@ -36,8 +36,7 @@ RANKS = {"row_number": NUMBER, "rank": RANK, "dense_rank": DENSE}  # the column 
 class Running:
     """`calls` are aggregates whose frames begin with the partition; the stage gives their value up to each row.
 
-    BORN is the time of a partition's first row. With a `ttl` a partition that was forgotten is born again, and BORN
-    tells its lives apart.
+    GENERATION is the time of a partition's first row. With a `ttl` a partition that has expired begins another one.
     """
 
     partition: tuple[str, ...]
@@ -72,10 +71,10 @@ class Running:
         read = rows.select([*dict.fromkeys([self.time, *self._read(rows)])])
         table, order = gathered(read, codes(rows, self.partition), self.order_by)
         time = table.rows[self.time].cast(pa.int64()).to_numpy()
-        life, carried = self._lives(table, time, known, self._carried(table, known))
-        first = first_of(life)
+        generation, carried = self._generations(table, time, known, self._carried(table, known))
+        first = first_of(generation)
         numbers = {
-            BORN: self._continued(time[first], known, BORN, carried),
+            GENERATION: self._continued(time[first], known, GENERATION, carried),
             NUMBER: table.place - first + 1 + self._continued(0, known, NUMBER, carried),
             DENSE: table.peer - table.peer[first] + 1 + self._continued(0, known, DENSE, carried),
         }
@@ -106,16 +105,17 @@ class Running:
             found = place[both[: len(heads)]]
         return found[table.part]
 
-    def _lives(self, table: Sorted, time: Places, known: pa.Table | None, carried: Places) -> tuple[Places, Places]:
-        """A number for each life of a partition; and the carried rows without those that were forgotten by then."""
+    def _generations(
+        self, table: Sorted, time: Places, known: pa.Table | None, carried: Places
+    ) -> tuple[Places, Places]:
+        """A number for each generation of a partition; and the carried rows without those that have expired by then."""
         if self.ttl is None:
             return table.part, carried
-        before = np.concatenate([time[:1], time[:-1]])
-        before = np.where(table.place == table.first, self._continued(time, known, SEEN, carried), before)
-        forgotten = time - before > self.ttl
-        life = numbered([table.part, np.cumsum(forgotten)])
-        again = np.cumsum(forgotten) > (np.cumsum(forgotten) - forgotten)[table.first]
-        return life, np.where(again, -1, carried)
+        heads = np.flatnonzero(table.place == table.first)
+        begins = gaps(time, heads, self._continued(time, known, SEEN, carried)[heads], self.ttl)
+        begun: Places = np.cumsum(begins)
+        before = (begun - begins)[table.first]
+        return numbered([table.part, begun]), np.where(begun > before, -1, carried)
 
     def _continued(self, otherwise: Places | int, known: pa.Table | None, name: str, carried: Places) -> Places:
         """What is carried in column `name`, for each row."""
@@ -142,7 +142,11 @@ class Running:
     def _last(self, table: Sorted, states: pa.Table, time: Places) -> pa.Table:
         """What is carried: the last row of each partition."""
         last = pa.array(np.flatnonzero(table.place == table.stop - 1))
-        rows = table.rows.select([*self.partition, BORN, NUMBER, DENSE]).append_column(SEEN, pa.array(time)).take(last)
+        rows = (
+            table.rows.select([*self.partition, GENERATION, NUMBER, DENSE])
+            .append_column(SEEN, pa.array(time))
+            .take(last)
+        )
         for call in self.calls:
             rows = rows.append_column(call.output, states[call.output].take(last))
         return rows

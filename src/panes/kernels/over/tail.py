@@ -27,7 +27,7 @@ DONE, AT = "row_is_out", "place_in_tail"
 
 @dataclass(frozen=True)
 class Tail:
-    """`calls` count rows. Where there is a `ttl`, a partition that is born again must be another one by `partition`."""
+    """`calls` count rows. Where there is a `ttl`, generations of a partition must be told apart by `partition`."""
 
     partition: tuple[str, ...]
     order_by: tuple[OrderKey, ...]

@@ -2,7 +2,7 @@
 
     chunks   [ 1,000,000 rows ] [ 9,000 ] [ 500 ]     a row hides those of its partition in older chunks
 
-A micro-batch adds a chunk of the rows that it changed, and takes older ones into it. A partition that is forgotten
+A micro-batch adds a chunk of the rows that it changed, and takes older ones into it. A partition that has expired
 leaves a row that is only a mark.
 """
 
@@ -54,7 +54,7 @@ class Carry:
     def look_up(self, chunks: Sequence[Chunk], partitions: pa.Table) -> tuple[pa.Table | None, Codes]:
         """The rows of partitions, each of which is there once; and for each the number of its row, -1 if none is known.
 
-        No partition is marked as gone here: a forgotten one is known by its time.
+        No partition is marked as gone here: one that has expired is known by its time.
         """
         rows: Codes = np.full(partitions.num_rows, -1)
         found: list[pa.Table] = []

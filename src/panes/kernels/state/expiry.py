@@ -23,6 +23,7 @@ from panes.kernels.partitions import Codes
 from panes.kernels.state.carry import SEEN, Carry
 
 Flags = npt.NDArray[np.bool_]
+GENERATION = "row_generation"  # a column that tells the generations of a partition apart, by a time of each
 
 
 def gaps(times: Codes, first: Codes | Flags, before: Codes, ttl: int) -> Flags:

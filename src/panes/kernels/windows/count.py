@@ -19,12 +19,12 @@ from panes.kernels.duck import query, quoted, same
 from panes.kernels.kernel import Clock, Counters, State, Step, new_chunk, seconds
 from panes.kernels.partitions import codes
 from panes.kernels.state.carry import Carry
-from panes.kernels.state.expiry import expired_before, expires_at, gaps
+from panes.kernels.state.expiry import GENERATION, expired_before, expires_at, gaps
 from panes.kernels.state.release import WAITING, Release
 from panes.kernels.windows.slices import END, START
 
 INDEX, STOP, SEEN = "row_index", "window_stop", "rows_seen"
-GENERATION, LAST = "partition_life", "last_time"  # a partition that has expired begins another generation
+LAST = "last_time"
 SEEN_ROWS, KEPT_ROWS = "seen", "kept"
 
 
