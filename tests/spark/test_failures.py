@@ -69,5 +69,10 @@ def test_a_value_without_a_place(compiled: Compiled) -> None:
     assert nowhere is not None and nowhere.message == "[CAST_OVERFLOW] It is beyond. (INSERT INTO out)"
 
 
+def test_what_a_check_in_the_plan_would_say_has_not_happened(compiled: Compiled) -> None:
+    plan = "\n=== Streaming Query ===\nLogical Plan:\nProject [raise_error(PanesError: value-failed: sum(v) is beyond"
+    assert failure(f"{FAILED}Python worker failed to connect back.{TRACE}{plan}", compiled) is None
+
+
 def test_anything_else_is_sparks(compiled: Compiled) -> None:
     assert failure(quoted("a / b AS c", "a / b", state="58030"), compiled) is None

@@ -17,11 +17,13 @@ BEGIN = r"\[[A-Z][A-Z0-9_.]+\] "  # how Spark's errors begin, whatever their cla
 DATA = re.compile(rf"(?P<message>{BEGIN}(?:(?!{BEGIN}).)*?) SQLSTATE: 22\w{{3}}(?P<context>(?:\n(?!\s+at ).+)*)")
 QUOTED = re.compile(r"\n== SQL.*==\n(?P<line>.*)\n(?P<carets> *\^+)")
 STATE = re.compile(r" SQLSTATE: \w+$")
+PLAN = "\n=== Streaming Query ==="  # behind it Spark shows the plan, and in it what checks would say
 
 
 def failure(text: str, compiled: Compiled) -> PanesError | None:
     """The error of Panes in what Spark says of a query that failed; None if it was no value and no check of ours."""
     where = f" (INSERT INTO {compiled.physical.sink})" if compiled.physical.sink is not None else ""
+    text = text.split(PLAN)[0]
     raised = RAISED.search(text)
     if raised is not None and raised["code"] in CODES:
         return PanesError(raised["code"], f"{STATE.sub('', raised['message'])}{where}", None, raised["hint"])
