@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date
-from decimal import Decimal
-from itertools import pairwise
-from math import inf, nan
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -19,10 +14,9 @@ from present import present
 
 from panes.frames import Edge, Unit
 from panes.kernels.aggregates.accumulators import accumulator
-from panes.kernels.duck import connection
 from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall, Values, rows_of, values_of
 from panes.kernels.over.functions import over_values
-from panes.kernels.over.sorted_rows import Sorted, arranged
+from panes.kernels.over.sorted_rows import arranged
 
 Row = dict[str, Any]
 K, X, Y, TIE, LOW, HIGH, DEFAULT, KEEP = "k", "x", "y", "tie", "low", "high", "default", "keep"
@@ -216,115 +210,3 @@ def test_over_is_its_definition(rows: list[Row], call: OverCall, keys: list[Orde
         expected |= {row[TIE]: definition(mine, i, call, keys) for i, row in enumerate(mine)}
     got = dict(zip(sorted_.rows[TIE].to_pylist(), found, strict=True))
     assert got == {tie: pytest.approx(value) if isinstance(value, float) else value for tie, value in expected.items()}
-
-
-def test_tie_break_decides_among_equals() -> None:
-    rows = pa.table({"x": [1, 1, 1], "tie": [3, None, 2]})
-    found = arranged(rows, (), (OrderKey("x"),), (OrderKey("tie", nulls_first=False),))
-    assert found.rows["tie"].to_pylist() == [2, 3, None]
-
-
-def test_far_apart_values_and_many_rows_find_their_places() -> None:
-    """Where partition and value do not fit into one number, ranks do."""
-    rows = pa.table({"x": [-(2**61), 0, 2**61], "low": [-(2**61) - 5, -5, 0], "v": [1, 2, 4]})
-    frame = Frame(Unit.RANGE, Bound(Edge.PRECEDING, Values("low")), Bound(Edge.CURRENT_ROW))
-    call = OverCall("aggregate", ("v",), "s", frame, accumulator=accumulator("sum", ["bigint"]))
-    assert [int(v) for v in over_values(arranged(rows, (), (OrderKey("x"),)), [call])["s"].to_pylist()] == [1, 2, 6]
-
-
-def test_of_equals_min_by_and_max_by_take_the_last() -> None:
-    rows = pa.table({X: [1, 2, 3, 4], Y: [0, 0, 1, 1], TIE: [0, 1, 2, 3]})
-    frame = Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
-    found = over_values(arranged(rows, (), (OrderKey(TIE),)), [aggregate("min_by", frame), aggregate("max_by", frame)])
-    assert found["min_by"].to_pylist() == [1, 2, 2, 2]
-    assert found["max_by"].to_pylist() == [1, 2, 3, 4]
-
-
-# Values of each type in Spark's ascending order, in sets of equal ones.
-PAIR = pa.struct([("a", pa.int64()), ("b", pa.string())])
-EXTREMES: dict[str, tuple[pa.DataType, list[tuple[Any, ...]]]] = {
-    "bigint": (pa.int64(), [(v,) for v in (-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1)]),
-    "tinyint": (pa.int8(), [(v,) for v in (-128, -127, 0, 126, 127)]),
-    "timestamp": (pa.timestamp("us", "UTC"), [(v,) for v in (-62_135_596_800_000_000, -1, 0, 253_402_300_799_999_999)]),
-    "interval": (pa.duration("us"), [(v,) for v in (-(2**63), -1, 0, 2**63 - 1)]),
-    "date": (pa.date32(), [(date(1, 1, 1),), (date(1969, 12, 31),), (date(9999, 12, 31),)]),
-    "double": (pa.float64(), [(-inf,), (-1.5,), (-0.0, 0.0), (5e-324,), (1e308,), (inf,), (nan, -nan)]),
-    "float": (pa.float32(), [(-inf,), (-0.0, 0.0), (inf,), (nan,)]),
-    "decimal": (pa.decimal128(38, 0), [(Decimal(v),) for v in (-(10**38) + 1, -1, 0, 10**38 - 1)]),
-    "string": (pa.string(), [(v,) for v in ("", "A", "a", "aa", "z", "é", "\uffff", "\U0001f600")]),
-    "binary": (pa.binary(), [(v,) for v in (b"", b"\0", b"\0\0", b"a", b"\x7f", b"\x80", b"\xff")]),
-    "boolean": (pa.bool_(), [(False,), (True,)]),
-    "array": (pa.list_(pa.float64()), [([],), ([None],), ([None, 1.0],), ([-0.0], [0.0]), ([0.0, None],), ([nan],)]),
-    "struct": (PAIR, [({"a": a, "b": b},) for a, b in ((None, None), (None, ""), (-(2**63), "z"), (1, None), (1, ""))]),
-}
-
-
-@settings(max_examples=400)
-@given(st.data(), st.sampled_from([*EXTREMES]), st.booleans(), st.booleans(), calls())
-def test_extreme_values_sort_as_in_spark(
-    data: st.DataObject, type_: str, descending: bool, nulls_first: bool, call: OverCall
-) -> None:
-    """The definition knows only where a value stands among those of its type."""
-    arrow, values = EXTREMES[type_]
-    places = st.none() | st.integers(0, len(values) - 1)
-    drawn = data.draw(st.lists(st.tuples(ROW, st.tuples(places, places, places)), max_size=10))
-    rows: list[Row] = [
-        {**row, TIE: at, X: at, "o": o, LOW: low, HIGH: high} for at, (row, (o, low, high)) in enumerate(drawn)
-    ]
-    columns = {name: [row[name] for row in rows] for name in (K, X, Y, DEFAULT, KEEP, TIE)}
-
-    def valued(name: str) -> pa.Array:
-        chosen = [None if (at := row[name]) is None else values[at][row[TIE] % len(values[at])] for row in rows]
-        return pa.array(chosen, arrow)
-
-    table = pa.table(columns, pa.schema([(name, KINDS[name]) for name in columns]))
-    for name in ("o", LOW, HIGH):
-        table = table.append_column(name, valued(name))
-    keys = (OrderKey("o", descending, nulls_first),)
-    sorted_ = arranged(table, (K,), keys)
-    found = over_values(sorted_, [call])[call.output].to_pylist()
-    expected: dict[int, Any] = {}
-    for part in {row[K] for row in rows}:
-        mine = sorted((row for row in rows if row[K] == part), key=lambda row: (order_of(row, keys), row[TIE]))
-        expected |= {row[TIE]: definition(mine, i, call, keys) for i, row in enumerate(mine)}
-    got = dict(zip(sorted_.rows[TIE].to_pylist(), found, strict=True))
-    assert got == {tie: pytest.approx(value) if isinstance(value, float) else value for tie, value in expected.items()}
-
-
-VECTOR, ROW_GROUP = 2048, 122_880  # rows that DuckDB handles at once
-SIZES = [1, *(size + off for size in (VECTOR, ROW_GROUP) for off in (-1, 0, 1)), 3 * ROW_GROUP + 5, 1_000_000]
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("chunks", [1, 7])
-def test_windows_without_order_by_see_rows_as_they_come(size: int, chunks: int) -> None:
-    """The text for DuckDB has no ORDER BY: frames count rows in the order in which DuckDB reads them."""
-    assert connection().sql("SELECT current_setting('preserve_insertion_order')").fetchall() == [(True,)]
-    assert connection().sql("SELECT current_setting('threads')").fetchall() == [(1,)]
-    values = np.random.default_rng(size).integers(-1000, 1000, size + 3)
-    ends = np.linspace(0, size, chunks + 1).astype(int)
-    parts = [pa.array(values).slice(3 + start, end - start) for start, end in pairwise(ends)]  # slices of one buffer
-    rows = pa.table({X: pa.chunked_array(parts, pa.int64())})
-    values = values[3:]
-    so_far = Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
-    near = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 3), Bound(Edge.CURRENT_ROW))
-    behind = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 2), Bound(Edge.PRECEDING, 2))
-    ahead = Frame(Unit.ROWS, Bound(Edge.FOLLOWING, 1), Bound(Edge.FOLLOWING, 1))
-    frames = {"so far": so_far, "near": near, "behind": behind, "ahead": ahead}
-    calls = [replace(aggregate("sum", frame), output=name) for name, frame in frames.items()]
-    table = Sorted(rows, np.zeros(size, np.int64), ())
-    found = {name: column.cast(pa.int64()) for name, column in over_values(table, calls).items()}
-    sums = np.concatenate([np.zeros(4, np.int64), np.cumsum(values)])
-    assert (found["so far"].to_numpy() == sums[4:]).all()
-    assert (found["near"].to_numpy() == sums[4:] - sums[:-4]).all()
-    assert found["behind"].to_pylist() == [None, None, *values[:-2].tolist()][:size]
-    assert found["ahead"].to_pylist() == [*values[1:].tolist(), None]
-
-
-def test_values_that_hold_rows_see_them_as_they_come() -> None:
-    size = 2 * VECTOR + 1
-    frame = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 1), Bound(Edge.FOLLOWING, 1))
-    table = Sorted(pa.table({X: np.arange(size)[::-1]}), np.zeros(size, np.int64), ())
-    found = over_values(table, [aggregate("collect_list", frame)])["collect_list"].to_pylist()
-    assert found[VECTOR] == [VECTOR + 1, VECTOR, VECTOR - 1]
-    assert [len(one) for one in found] == [2, *[3] * (size - 2), 2]

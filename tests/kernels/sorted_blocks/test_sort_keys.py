@@ -12,7 +12,7 @@ from panes.kernels.over.calls import OrderKey
 from panes.kernels.over.sorted_rows import arranged
 from panes.kernels.sorted_blocks.sort_keys import Sorting, encoding
 
-from ..over.test_functions import EXTREMES
+from ..over.test_sorted_rows import EXTREMES
 
 
 @pytest.mark.parametrize("type_", [*EXTREMES])
