@@ -30,7 +30,7 @@ NESTED: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 
 
 def in_spark(value: Any) -> Any:
-    """What Python compares as Spark compares the value: NULL first, at every depth, and field by field (here in the order of their names)."""
+    """What Python compares as Spark compares the value: NULL first, and field by field, here in the order of names."""
     match value:
         case None:
             return (0,)

@@ -15,7 +15,6 @@ from panes.frames import Edge, Unit
 from panes.kernels.kernel import Clock, Kernel, State, Step
 from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall, Values
 from panes.kernels.over.on_close import OverOnClose
-from panes.kernels.over.on_complete import OverOnComplete
 from panes.kernels.state.release import Release
 
 from ..harness import (
@@ -302,77 +301,7 @@ def test_over_is_its_definition_at_length(
     same(came_out(done.steps, calls, moves, partition), expected)
 
 
-WINDOW = "window_end"
-
-
-@dataclass(frozen=True)
-class Windowed:
-    """A kernel whose rows come with the end of their tumbling window."""
-
-    kernel: Prepared
-
-    def depends_on(self) -> Mapping[str, Any]:
-        return self.kernel.depends_on()
-
-    def pack(self, rows: pa.Table) -> pa.Table:
-        ends = [window_end(time) for time in rows[TIME].cast(pa.int64()).to_pylist()]
-        return self.kernel.pack(rows.append_column(WINDOW, pa.array(ends, rows[TIME].type)))
-
-    def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
-        return self.kernel.step(state, batch, clock)
-
-
-def window_end(time: int) -> int:
-    return (time // (4 * MS) + 1) * 4 * MS
-
-
-@st.composite
-def whole_calls(draw: st.DrawFn) -> tuple[OverCall, ...]:
-    found = [draw(naive.calls()) for _ in range(draw(st.integers(1, 2)))]
-    rows = [replace(call, frame=draw(naive.frames(Unit.ROWS))) for call in found]
-    return tuple(replace(call, output=f"out {number} {call.output}") for number, call in enumerate(rows))
-
-
-FREE = st.lists(
-    st.builds(OrderKey, st.sampled_from([VALUE, TIE, TIME]), st.booleans(), st.booleans()), min_size=1, max_size=2
-)
 RANKED = OverCall("rank", (), "out 0 rank")
-TOPS = st.none() | st.tuples(st.sampled_from(["row_number", "rank", "dense_rank"]), st.integers(1, 2))
-
-
-@settings(max_examples=80)
-@given(batches(), DELAYS, whole_calls(), FREE, TOPS, st.booleans(), RESTARTS, IDLE)
-def test_a_partition_of_a_window_is_computed_when_it_is_complete(
-    batches: list[Batch],
-    delay: int,
-    calls: tuple[OverCall, ...],
-    order: list[OrderKey],
-    top: tuple[str, int] | None,
-    alone: bool,
-    restarts: set[int],
-    idle: list[bool],
-) -> None:
-    """Any order, frame and function; and of the best n, only those come out."""
-    if top is not None:
-        rank = OverCall(top[0], (), f"out 9 {top[0]}")
-        calls = (rank,) if alone else (*calls, rank)
-    top_n = (f"out 9 {top[0]}", top[1]) if top is not None else None
-    release = Release(WINDOW, (HAS_TIE, TIE, TIME, BATCH, PLACE), True, True)
-    over = OverOnComplete((WINDOW, KEY), tuple(order), calls, release, top_n)
-    ticks = script(batches, delay, idle)
-    done = run(Windowed(Prepared(over, ())), ticks, restarts)
-    marks = [(one, tick.watermark) for tick in ticks for one in tick.rows or []]
-    rows = [one for one, mark in marks if mark is None or window_end(one.row.time) > mark]
-    expected: dict[Any, list[dict[str, Any]]] = {}
-    for end in {window_end(one.row.time) for one in rows}:
-        inside = [one for one in rows if window_end(one.row.time) == end]
-        for key, found in definition(inside, calls, (), order, (KEY,), None).items():
-            kept = [row | {WINDOW: end} for row in found if top_n is None or row[top_n[0]] <= top_n[1]]
-            expected |= {(end, *key): kept} if kept else {}
-    names = (Move(WINDOW, 0, 0),)
-    same(came_out(done.steps, calls, names, (WINDOW, KEY)), expected)
-    assert done.late == len(marks) - len(rows)
-    assert not done.state.chunks
 
 
 @settings(max_examples=40)
@@ -465,20 +394,6 @@ def test_forgotten_partitions_leave_nothing(batches: list[Batch], ttl: int, name
     assert not [chunk for chunk in done.state.chunks if chunk.kind in ("running", "tail")]
 
 
-def test_lead_comes_out_when_its_partition_is_forgotten() -> None:
-    """ttl 5: the row at 1 waits for a next one until W = 7, and then has none."""
-    call = OverCall("lead", (X,), "out 0 lead")
-    ticks = [Tick([Arrived(Row(1 * MS), 0, 0)], None), Tick(None, 6 * MS), Tick(None, 7 * MS)]
-    assert [len(step) for step in run(kernel((call,), ttl=5 * MS), ticks).steps] == [0, 0, 1]
-
-
-def test_range_following_comes_out_by_the_watermark() -> None:
-    """The frame of the row at 1 ends at 4: it is complete when W is past that, though no row follows."""
-    call = naive.aggregate("sum", Frame(Unit.RANGE, BEFORE, AFTER))
-    ticks = [Tick([Arrived(Row(1 * MS), 0, 0)], None), Tick(None, 4 * MS), Tick(None, 5 * MS)]
-    assert [len(step) for step in run(kernel((call,), LOW_HIGH), ticks).steps] == [0, 0, 1]
-
-
 def told(
     call: OverCall, rows: Sequence[Row], moves: tuple[Move, ...] = (), ttl: int | None = None
 ) -> dict[tuple[int, str | None], Any]:
@@ -490,49 +405,12 @@ def told(
     return {(row[TIME] // MS, row[KEY]): row[call.output] for row in out}
 
 
-def test_lag_ignore_nulls_remembers_across_nulls() -> None:
-    rows = [Row(0, value=5), Row(1 * MS, value=None), Row(2 * MS, value=None), Row(3 * MS, value=None)]
-    found = told(OverCall("lag", (X,), "", ignore_nulls=True), rows)
-    assert list(found.values()) == [None, 5, 5, 5]
-
-
-def test_lead_ignore_nulls_waits_across_nulls() -> None:
-    rows = [
-        Row(0, value=5),
-        Row(1 * MS, value=None),
-        Row(2 * MS, value=7),
-        Row(3 * MS, value=8),
-        Row(4 * MS, value=None),
-    ]
-    found = told(OverCall("lead", (X,), "", ignore_nulls=True, offset=2), rows)
-    assert list(found.values()) == [8, 8, None, None, None]
-
-
-def test_a_count_of_nothing_is_zero() -> None:
+def test_a_count_of_nothing_is_zero():
     frame = Frame(Unit.ROWS, ALL, Bound(Edge.PRECEDING, 2))
     assert list(told(naive.aggregate("count", frame), [Row(at * MS) for at in range(4)]).values()) == [0, 0, 1, 2]
 
 
-def test_a_frame_that_ended_long_ago_is_remembered() -> None:
-    """Of `a` there is one row, then 50 of `b`; the next of `a` still finds the first."""
-    others = [Row(at * MS, "b", value=1) for at in range(1, 51)]
-    rows = [Row(0, "a", value=3), *others, Row(51 * MS, "a", value=9), Row(52 * MS, "a", value=9)]
-    found = told(
-        naive.aggregate("sum", Frame(Unit.RANGE, ALL, replace(BEFORE, offset=Values("high0", 5 * MS)))), rows, LOOK_BACK
-    )
-    assert (found[51, "a"], found[52, "a"], found[50, "b"]) == (3, 3, 45)
-
-
-def test_rows_keep_their_order_where_the_ends_of_frames_do_not() -> None:
-    """The frame of the row at 0.5 ms ends at 3.5, that of the row at 1 ms at 1: both wait for W > 3.5."""
-    moves = (Move("high0", 0, 3 * MS),)
-    call = replace(naive.aggregate("count", Frame(Unit.RANGE, Bound(Edge.CURRENT_ROW), AFTER)), output="out 0 count")
-    rows = [Arrived(Row(HALF), 0, 0), Arrived(Row(2 * HALF), 0, 1)]
-    ticks = [Tick(rows, None), Tick(None, 2 * MS), Tick(None, 3 * MS), Tick(None, 4 * MS)]
-    assert [len(step) for step in run(kernel((call,), moves), ticks).steps] == [0, 0, 0, 2]
-
-
-def test_a_partition_is_not_forgotten_while_its_rows_wait_for_their_frames() -> None:
+def test_a_partition_is_not_forgotten_while_its_rows_wait_for_their_frames():
     """ttl 2, frames to 10 later: at W = 11 the row at 0 is complete, and the row at 1 is still to follow it."""
     moves = (Move("high0", 10 * MS, 0),)
     wide = replace(naive.aggregate("count", Frame(Unit.RANGE, Bound(Edge.CURRENT_ROW), AFTER)), output="out 1 count")
