@@ -35,6 +35,9 @@ UNBOUNDED, NOW = Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW)
 END = Bound(Edge.UNBOUNDED_FOLLOWING)
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Row:
     """A row of the table that changes."""
@@ -335,9 +338,6 @@ def history(seed: int, length: int) -> list[Change]:
 HISTORIES = st.builds(history, SEEDS, st.integers(0, 40))
 
 
-T = TypeVar("T")
-
-
 def cut(changes: Sequence[T], sizes: Sequence[int]) -> list[Sequence[T]]:
     """The rest first, so that the small micro-batches find something there."""
     first = max(0, len(changes) - sum(sizes))
@@ -578,83 +578,3 @@ def test_blocks_shrink_and_vanish() -> None:
         left = 195 - start
         assert len(Directory.read(state.chunks)) <= left // 4 + 1
     assert not state.chunks
-
-
-# ---- state_ttl of rows that only come
-
-
-def generation(row: int, rows: Sequence[tuple[Row, int]], ttl: int) -> int:
-    """The definition: the number of gaps of more than the ttl between the rows of its partition before it."""
-    own, at = rows[row]
-    times = sorted(time for other, time in rows if other.p == own.p and time <= at)
-    return sum(after - before > ttl for before, after in pairwise(times))
-
-
-def punctual(seed: int, length: int) -> tuple[list[tuple[Row, int]], int]:
-    """Rows with their times, some out of order, and the delay with which none of them is late."""
-    random = Random(seed)
-    delay, now = random.choice([0, 5, 30]), 0
-    rows = []
-    for number in range(length):
-        now += random.choice([0, 0, 1, 4, 12, 40])
-        rows.append((replace(any_row(random), id=number), now - random.randint(0, delay)))
-    return rows, delay
-
-
-def check_expiry(
-    asked: Query, timed: tuple[list[tuple[Row, int]], int], cuts: Sequence[int], ttl: int, restarts: set[int]
-) -> None:
-    """The law: the replayed changes are the query over the rows so far, each generation on its own."""
-    rows, delay = timed
-    asked = replace(asked, append=True)
-    kernel = replace(asked.kernel, state_ttl=ttl, time="at")
-    state, watermark = State(), None
-    result: dict[Any, dict[str, Any]] = {}
-    seen: list[tuple[Row, int]] = []
-    for number, batch in enumerate(cut(rows, cuts)):
-        table = arrow([Change(INSERT, row) for row, _ in batch], number, asked.sign)
-        table = table.append_column("at", pa.array([at for _, at in batch], pa.timestamp("us", "UTC")))
-        step = step_twice(kernel, state, table, Clock(watermark))
-        seen += batch
-        result = replayed(result, step.rows, asked.partition)
-        groups: dict[int, list[Row]] = {}
-        for place, (row, _) in enumerate(seen):
-            alike = seen if asked.partition else [(replace(one, p="a"), at) for one, at in seen]
-            groups.setdefault(generation(place, alike, ttl), []).append(row)
-        expected = {key: row for group in groups.values() for key, row in asked.result(group).items()}
-        assert same(result, expected)
-        watermark = max((at for _, at in seen), default=delay) - delay if seen else None
-        state = restarted(step.state) if number in restarts else step.state
-    far = step_twice(kernel, state, None, Clock(10**6))
-    assert far.rows is None and far.counters["groups"] == 0
-
-
-TIMED = st.builds(punctual, SEEDS, st.integers(0, 40))
-TTLS = st.sampled_from([3, 10])
-
-
-@settings(max_examples=30)
-@given(QUERIES, TIMED, CUTS, TTLS, st.sets(st.integers(0, 8)))
-def test_partitions_expire_by_the_times_of_rows(
-    asked: Query, timed: tuple[list[tuple[Row, int]], int], cuts: list[int], ttl: int, restarts: set[int]
-) -> None:
-    check_expiry(asked, timed, cuts, ttl, restarts)
-
-
-@settings(max_examples=8)
-@given(st.sampled_from(PLAIN[:3]), TIMED, CUTS, TTLS)
-def test_partitions_expire_where_only_the_first_n_are_kept(
-    case: Case, timed: tuple[list[tuple[Row, int]], int], cuts: list[int], ttl: int
-) -> None:
-    check_expiry(Query((case,), top_n=2), timed, cuts, ttl, set())
-
-
-def test_expired_partitions_free_their_rows() -> None:
-    kernel = replace(Query((RUNNING,), append=True, size=4).kernel, state_ttl=10, time="at")
-    state = State()
-    for number in range(60):
-        rows = arrow([Change(INSERT, Row(number, f"p{number % 20}", number, 1))], number, 1)
-        rows = rows.append_column("at", pa.array([number], pa.timestamp("us", "UTC")))
-        step = step_twice(kernel, state, rows, Clock(number - 1))
-        state = step.state
-        assert step.counters["groups"] <= 16 and present(step.rows)["r0"].to_pylist() == [1]
