@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from panes.kernels.changelog.changes import INSERT
 from panes.kernels.kernel import Clock, State
-from panes.kernels.over.generations import GENERATION, NEW, Assigned, Generations
+from panes.kernels.over.generations import NEW, Assigned, Generations
+from panes.kernels.state.expiry import GENERATION
 
 from ..harness import restarted, step_twice
 from .test_incremental import (

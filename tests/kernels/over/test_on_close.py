@@ -405,12 +405,12 @@ def told(
     return {(row[TIME] // MS, row[KEY]): row[call.output] for row in out}
 
 
-def test_a_count_of_nothing_is_zero():
+def test_a_count_of_nothing_is_zero() -> None:
     frame = Frame(Unit.ROWS, ALL, Bound(Edge.PRECEDING, 2))
     assert list(told(naive.aggregate("count", frame), [Row(at * MS) for at in range(4)]).values()) == [0, 0, 1, 2]
 
 
-def test_a_partition_is_not_forgotten_while_its_rows_wait_for_their_frames():
+def test_a_partition_does_not_expire_while_its_rows_wait_for_their_frames() -> None:
     """ttl 2, frames to 10 later: at W = 11 the row at 0 is complete, and the row at 1 is still to follow it."""
     moves = (Move("high0", 10 * MS, 0),)
     wide = replace(naive.aggregate("count", Frame(Unit.RANGE, Bound(Edge.CURRENT_ROW), AFTER)), output="out 1 count")

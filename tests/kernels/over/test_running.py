@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from panes.kernels.kernel import Chunk, Clock
 from panes.kernels.over.calls import RUNNING, OrderKey
-from panes.kernels.over.running import BORN, DENSE, NUMBER, RANK, Running
+from panes.kernels.over.running import DENSE, NUMBER, RANK, Running
 from panes.kernels.state.carry import SEEN
+from panes.kernels.state.expiry import GENERATION
 
 from .test_functions import KEEP, K, Row, X, aggregate, not_null
 
@@ -68,7 +69,7 @@ def test_rows_go_on_from_what_is_carried(rows: list[Row], cuts: set[int], ttl: i
         batch = list(some)
         out, chunks, facts = running.take(chunks, facts, arrow(batch), Clock(batch[-1][AT] + 1))
         assert out is not None
-        names = [NUMBER, RANK, DENSE, BORN, *(call.output for call in CALLS)]
+        names = [NUMBER, RANK, DENSE, GENERATION, *(call.output for call in CALLS)]
         found += [tuple(row.values()) for row in out.select(names).to_pylist()]
         partitions = {row[K] for row in rows[: len(found)]}
         assert held(running, chunks).keys() <= partitions
