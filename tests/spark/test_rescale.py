@@ -64,7 +64,15 @@ def grown_and_shrunk(script: Script, files: list[list[Row]], spark: SparkSession
     script.run(spark, flush=True)
 
 
-@pytest.mark.parametrize("kinds", [TIME_WINDOWS[:2], TIME_WINDOWS[2:], ORDERED[:2], ORDERED[2:]], ids=" and ".join)
+KINDS = [
+    pytest.param(TIME_WINDOWS[:2], marks=pytest.mark.slow),
+    pytest.param(TIME_WINDOWS[2:], marks=pytest.mark.slow),
+    pytest.param(ORDERED[:2], marks=pytest.mark.slow),
+    ORDERED[2:],
+]
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=" and ".join)
 def test_every_operator_goes_on(tmp_path: Path, spark: SparkSession, kinds: tuple[str, ...]) -> None:
     script, files = Script(tmp_path, kinds), made(random.Random(7), 6)
     grown_and_shrunk(script, files, spark)
@@ -73,6 +81,7 @@ def test_every_operator_goes_on(tmp_path: Path, spark: SparkSession, kinds: tupl
         assert script.held(spark, name) == windows[name], name
 
 
+@pytest.mark.slow
 def test_attempts_that_spark_tells_apart_go_on(tmp_path: Path, spark: SparkSession) -> None:
     """The second format of checkpoints, in which every version of the state has a name of its own."""
     script, files = Script(tmp_path, ("session", "over")), made(random.Random(8), 6)
@@ -146,6 +155,7 @@ def test_stacked_operators_go_on(tmp_path: Path, spark: SparkSession) -> None:
     query.check("w <= 57000")
 
 
+@pytest.mark.slow
 def test_a_sink_of_files_has_no_gaps(query: Query) -> None:
     """Spark compacts the log of a sink every ten micro-batches: so many moves cross one."""
     for wanted in (3, 2, 3, 2, 3, 2, 3):

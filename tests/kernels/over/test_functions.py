@@ -189,7 +189,7 @@ KINDS = {K: pa.string(), DEFAULT: pa.int64(), KEEP: pa.bool_(), TIE: pa.int64(),
 TYPES = {"bigint": pa.int64(), "double": pa.float64(), "decimal": pa.decimal128(30, 2)}
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(st.lists(ROW, max_size=12), calls(), KEYS, st.sampled_from([*TYPES]))
 def test_over_is_its_definition(rows: list[Row], call: OverCall, keys: list[OrderKey], type_: str) -> None:
     """ORDER BY columns of several types; ties as the rows came."""

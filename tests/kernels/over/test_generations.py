@@ -148,7 +148,7 @@ def test_partitions_expire_by_the_times_of_rows(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(QUERIES, TIMED, CUTS, TTLS, st.sets(st.integers(0, 8)))
 def test_partitions_expire_by_the_times_of_rows_often(
     asked: Query, stream: tuple[Timed, int], cuts: list[int], ttl: int, restarts: set[int]

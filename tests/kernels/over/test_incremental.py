@@ -345,7 +345,7 @@ def cut(changes: Sequence[T], sizes: Sequence[int]) -> list[Sequence[T]]:
     return [changes[start:stop] for start, stop in pairwise([0, *ends])]
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(QUERIES, HISTORIES, CUTS, st.sets(st.integers(0, 8)))
 def test_changes_are_those_of_the_query(
     asked: Query, changes: list[Change], cuts: list[int], restarts: set[int]

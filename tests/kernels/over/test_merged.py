@@ -99,7 +99,7 @@ def bare(call: OverCall) -> OverCall:
 CALLS = naive.calls().map(bare)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(FATES, CALLS)
 def test_a_value_that_changes_is_reached_and_finds_the_rows_it_needs(
     drawn: list[tuple[Row, int | None, str]], call: OverCall

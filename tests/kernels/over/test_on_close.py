@@ -224,7 +224,7 @@ def same(found: dict[Any, list[dict[str, Any]]], expected: dict[Any, list[dict[s
     assert found == near
 
 
-@settings(max_examples=120)
+@settings(max_examples=70)
 @given(batches(), DELAYS, some_calls(), ORDERS, PARTITIONS, TTLS, RESTARTS, IDLE)
 def test_over_is_its_definition(
     batches: list[Batch],

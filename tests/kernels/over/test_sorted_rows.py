@@ -38,7 +38,7 @@ EXTREMES: dict[str, tuple[pa.DataType, list[tuple[Any, ...]]]] = {
 }
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.data(), st.sampled_from([*EXTREMES]), st.booleans(), st.booleans(), frames())
 def test_extreme_values_sort_as_in_spark(
     data: st.DataObject, type_: str, descending: bool, nulls_first: bool, frame: Frame

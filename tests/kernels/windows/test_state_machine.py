@@ -299,7 +299,7 @@ def in_order(machine: Machine, name: Any, key: Callable[[Row], Any]) -> list[Any
 BITS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=40)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(BITS)
 def test_the_scan_is_a_loop(bits: list[tuple[bool, bool, bool, bool]]) -> None:
     open_, emit, starts, entering = np.array(bits).T
