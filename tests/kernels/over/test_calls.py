@@ -16,24 +16,27 @@ from . import test_functions as naive
 from .test_functions import DEFAULT, HIGH, KEEP, LOW, TIE, K, Row, X, Y
 
 BY_Y = (OrderKey(Y),)
+SHIFTS = st.builds(
+    OverCall,
+    st.sampled_from(["lag", "lead"]),
+    st.just((X,)),
+    st.just("shifted"),
+    ignore_nulls=st.booleans(),
+    offset=st.integers(1, 3),
+)
 
 
-@settings(max_examples=200)
-@given(st.lists(st.tuples(naive.ROW, naive.ROW), min_size=1, max_size=8), naive.calls(), st.data())
-def test_rows_outside_its_frame_do_not_change_a_value(
-    drawn: list[tuple[Row, Row]], call: OverCall, data: st.DataObject
-) -> None:
-    """All that is not in the order of the rows is put in place of what another row has."""
+@settings(max_examples=150)
+@given(st.lists(st.tuples(naive.ROW, naive.ROW), max_size=8), naive.calls() | SHIFTS)
+def test_rows_outside_its_frame_do_not_change_a_value(drawn: list[tuple[Row, Row]], call: OverCall) -> None:
+    """There, all but the order of the rows is replaced by what other rows have."""
     pairs = sorted(drawn, key=lambda pair: naive.order_of(pair[0], BY_Y))
     rows = [naive.bounded({**row, TIE: at}, BY_Y[0], call.frame) for at, (row, _) in enumerate(pairs)]
-    own = data.draw(st.integers(0, len(rows) - 1))
-    inside = {row[TIE] for row in naive.in_frame(rows, own, frame_of(call), BY_Y)} | {own}
-    others = [
-        {**row, **{name: other[name] for name in (X, DEFAULT, KEEP)}}
-        for row, (_, other) in zip(rows, pairs, strict=True)
-    ]
-    mixed = [row if row[TIE] in inside else other for row, other in zip(rows, others, strict=True)]
-    assert naive.definition(mixed, own, call, BY_Y) == naive.definition(rows, own, call, BY_Y)
+    others = [{**row, **{name: pairs[row[TIE]][1][name] for name in (X, DEFAULT, KEEP)}} for row in rows]
+    for own in range(len(rows)):
+        inside = {row[TIE] for row in naive.in_frame(rows, own, frame_of(call), BY_Y)} | {own}
+        mixed = [row if row[TIE] in inside else other for row, other in zip(rows, others, strict=True)]
+        assert naive.definition(mixed, own, call, BY_Y) == naive.definition(rows, own, call, BY_Y)
 
 
 FRAME = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 3), Bound(Edge.FOLLOWING, 1))

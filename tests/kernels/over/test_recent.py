@@ -38,11 +38,11 @@ def some_calls(draw: st.DrawFn) -> OverCall:
     return OverCall(function, (X,), function, frame, draw(st.booleans()), offset=draw(st.integers(1, 3)))
 
 
-ROWS = st.lists(st.tuples(st.integers(0, 20), naive.ROW), max_size=12)
-WATERMARKS = st.sets(st.integers(0, 24), max_size=4)
+ROWS = st.lists(st.tuples(st.integers(0, 8), naive.ROW), max_size=12)
+WATERMARKS = st.sets(st.integers(0, 12), max_size=5)
 
 
-@settings(max_examples=100)
+@settings(max_examples=150)
 @given(ROWS, WATERMARKS, some_calls())
 def test_a_row_comes_out_when_the_watermark_has_passed_its_frame(
     drawn: list[tuple[int, naive.Row]], watermarks: set[int], call: OverCall
