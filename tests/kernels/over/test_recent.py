@@ -65,6 +65,7 @@ def test_a_row_comes_out_when_the_watermark_has_passed_its_frame(
         found |= more
         passed = passed if mark is None else mark
         assert found.keys() == {row[TIE] for row in rows if mark is None or max(row[AT], end_of(row, call)) < mark}
+    assert (chunks, facts) == ((), {})
     for part in {row[K] for row in rows}:
         mine = [row for row in rows if row[K] == part]
         for i, row in enumerate(mine):

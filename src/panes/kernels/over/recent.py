@@ -47,8 +47,9 @@ class Recent:
         pending = facts.get(PENDING)
         mark = ALWAYS if clock.flush or clock.watermark is None else clock.watermark
         due = pending is not None and pending < mark
+        others = {name: value for name, value in facts.items() if name not in (PENDING, LATEST, OPEN)}
         if rows is None and not due:
-            return None, own, dict(facts)
+            return (None, (), others) if clock.flush else (None, own, dict(facts))
         latest = facts.get(LATEST)
         if rows is not None:
             rows, latest = self._ready(rows, latest)
@@ -59,7 +60,6 @@ class Recent:
         fresh = np.arange(table.num_rows) >= sum(part.num_rows for part in old)
         open_ = fresh if pending is None else fresh | (ready >= pending)
         out = self._evaluated(table, open_ & (ready < mark))
-        others = {name: value for name, value in facts.items() if name not in (PENDING, LATEST, OPEN)}
         if clock.flush:
             return out, (), others
         still = open_ & (ready >= mark)
