@@ -61,9 +61,7 @@ class Window:
 
 TimeWindow: TypeAlias = Window.Tumbling | Window.Hopping | Window.Session
 PartitionedWindow: TypeAlias = Window.Count[E] | Window.Sliding[E] | Window.State[E]
-WindowKind: TypeAlias = (
-    Window.Tumbling | Window.Hopping | Window.Session | Window.Count[E] | Window.Sliding[E] | Window.State[E]
-)
+WindowKind: TypeAlias = TimeWindow | PartitionedWindow[E]
 
 
 def partition_of(kind: WindowKind[E]) -> tuple[E, ...] | None:
