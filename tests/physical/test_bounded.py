@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from planning import operators, refused
+from planning import catalog, operators, refused
+
+from panes.compile import compile_query
+from panes.errors import PanesError
+from panes.functions import Functions
+from panes.functions.over import OverFunction, Reach
+from panes.functions.signature import Param, Signature
 
 FOLLOWING = "RANGE BETWEEN CURRENT ROW AND INTERVAL 1 HOUR FOLLOWING"
 WINDOWS = "(SELECT k, window_start() AS b, window_end() AS e, count(*) AS c FROM t GROUP BY {}, k)"
@@ -46,6 +52,18 @@ REFUSED = [
     "median(v) OVER (PARTITION BY k ORDER BY ts)",
     "array_agg(v) OVER (PARTITION BY k ORDER BY ts)",
 ]
+
+
+def test_a_pick_that_no_running_value_stands_for_needs_a_bounded_frame() -> None:
+    functions = Functions()
+    middle = OverFunction("middle", Reach.FRAME, Signature((Param("x"),)), holds_rows=True)
+    functions.over.register(middle.name, middle)
+    query = "SELECT middle(a) OVER (PARTITION BY k ORDER BY ts {}) FROM {}"
+    for frame, source in (("ROWS 3 PRECEDING", "t"), ("", "t EMIT CHANGES"), ("", "files")):
+        compile_query(query.format(frame, source), catalog(), functions)
+    with pytest.raises(PanesError, match="middle over UNBOUNDED PRECEDING keeps all rows forever") as caught:
+        compile_query(query.format("", "t"), catalog(), functions)
+    assert caught.value.code == "unbounded-state"
 
 
 @pytest.mark.parametrize("call", ACCEPTED)

@@ -22,13 +22,17 @@ class Reach(Enum):
 
 @dataclass(frozen=True)
 class OverFunction:
-    """`result` is the Spark type of a value; None if it is that of the first argument."""
+    """`result` is the Spark type of a value; None if it is that of the first argument.
+
+    `holds_rows`: no running value stands for its frame, so it cannot run over all of a stream's past.
+    """
 
     name: str
     reach: Reach
     signature: Signature = NONE
     result: str | None = None
     ignores_nulls_on_request: bool = False
+    holds_rows: bool = False
 
     @property
     def takes_frame(self) -> bool:

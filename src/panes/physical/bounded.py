@@ -75,8 +75,10 @@ def starts_unbounded(frame: Frame | None) -> bool:
 
 
 def holds_rows(call: Call, functions: Functions) -> bool:
-    aggregate = functions.aggregates.get(call.name)
-    return functions.over.get(call.name) is None and aggregate is not None and (aggregate.holds_rows or call.distinct)
+    over, aggregate = functions.over.get(call.name), functions.aggregates.get(call.name)
+    if over is not None:
+        return over.holds_rows
+    return aggregate is not None and (aggregate.holds_rows or call.distinct)
 
 
 def _unbounded(message: str, span: Span | None) -> PanesError:

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from present import present
 
 from panes.frames import Edge, Unit
+from panes.functions.over import OVER_FUNCTIONS, OverFunction, Reach
 from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall, Values, rows_of, values_of
-from panes.kernels.over.functions import over_values
+from panes.kernels.over.functions import VALUES, over_values
+from panes.kernels.over.running import RANKS as RANK_COLUMNS
 from panes.kernels.over.sorted_rows import arranged
+from panes.kernels.over.stages import RUNNING_PICKS
 
 Row = dict[str, Any]
 K, X, Y, TIE, LOW, HIGH, DEFAULT, KEEP = "k", "x", "y", "tie", "low", "high", "default", "keep"
@@ -210,3 +213,15 @@ def test_over_is_its_definition(rows: list[Row], call: OverCall, keys: list[Orde
         expected |= {row[TIE]: definition(mine, i, call, keys) for i, row in enumerate(mine)}
     got = dict(zip(sorted_.rows[TIE].to_pylist(), found, strict=True))
     assert got == {tie: pytest.approx(value) if isinstance(value, float) else value for tie, value in expected.items()}
+
+
+@pytest.mark.parametrize("function", OVER_FUNCTIONS, ids=lambda one: one.name)
+def test_a_function_is_in_every_table_that_its_reach_needs(function: OverFunction) -> None:
+    """Otherwise it would fail in a worker of Spark, and only in some queries."""
+    assert function.name in VALUES, "it has no kernel function in VALUES of kernels/over/functions.py"
+    assert function.name in PICKS, "it has no definition here, or is not among the PICKS that are compared with it"
+    if function.reach is Reach.RANK:
+        assert function.name in RANK_COLUMNS, "it has no column in RANKS of kernels/over/running.py"
+    if function.takes_frame and not function.holds_rows:
+        wanted = "RUNNING_PICKS of kernels/over/stages.py does not say how it runs from the first row"
+        assert function.name in RUNNING_PICKS, f"{wanted}; where it cannot, its row says holds_rows=True"
