@@ -68,10 +68,12 @@ def test_every_scenario_has_a_golden_checkpoint() -> None:
 
 
 def test_every_kernel_has_a_golden_checkpoint() -> None:
+    """One that has none needs a new scenario in `scenarios.py`, then `make checkpoints`."""
     assert {one.depends_on["state"] for one in identities()} == set(layouts())
 
 
 def test_every_function_that_keeps_state_has_a_golden_checkpoint() -> None:
+    """One that has none needs a new scenario in `scenarios.py` that calls it, then `make checkpoints`."""
     texts = [text for one in identities() for text, _ in one.columns.values()]
     kept = {word for text in texts for word in re.findall(r"\w+", text)}
     known = {one.name for one in (*AGGREGATES, *BUILT_INS, *OVER_FUNCTIONS)}
