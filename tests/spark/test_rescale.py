@@ -64,15 +64,8 @@ def grown_and_shrunk(script: Script, files: list[list[Row]], spark: SparkSession
     script.run(spark, flush=True)
 
 
-KINDS = [
-    pytest.param(TIME_WINDOWS[:2], marks=pytest.mark.slow),
-    pytest.param(TIME_WINDOWS[2:], marks=pytest.mark.slow),
-    pytest.param(ORDERED[:2], marks=pytest.mark.slow),
-    ORDERED[2:],
-]
-
-
-@pytest.mark.parametrize("kinds", KINDS, ids=" and ".join)
+@pytest.mark.slow
+@pytest.mark.parametrize("kinds", [TIME_WINDOWS[:2], TIME_WINDOWS[2:], ORDERED[:2], ORDERED[2:]], ids=" and ".join)
 def test_every_operator_goes_on(tmp_path: Path, spark: SparkSession, kinds: tuple[str, ...]) -> None:
     script, files = Script(tmp_path, kinds), made(random.Random(7), 6)
     grown_and_shrunk(script, files, spark)
