@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
-from present import present
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -24,6 +21,7 @@ from panes.spark.rescale import rescale
 from spark.compare import check_rows, rows_of
 from spark.input_files import at, write_file
 from spark.plain_windows import ORDERED, TIME_WINDOWS, Row, ScriptFolder, expected, made
+from spark.session_settings import setting
 
 pytestmark = pytest.mark.spark
 
@@ -31,16 +29,6 @@ FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 SUMS = "SELECT k, sum(v) AS s, unix_millis(window_start()) AS start FROM t GROUP BY tumblingwindow('ss', 7), k"
 SCHEMA = "ts timestamp, k string, v bigint"
 SHARDS = 6
-
-
-@contextmanager
-def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    old = present(spark.conf.get(name))
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.set(name, old)
 
 
 class Script(ScriptFolder):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from present import present
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -17,6 +14,7 @@ from panes import Engine
 from panes.errors import PanesError
 from panes.spark.session import KEEPING, MANAGER, check_checkpoint
 from spark.input_files import at, write_file
+from spark.session_settings import setting
 
 pytestmark = pytest.mark.spark
 
@@ -90,16 +88,6 @@ def script(tmp_path: Path, spark: SparkSession) -> Script:
     one = Script(tmp_path, spark)
     one.feed(3)
     return one
-
-
-@contextmanager
-def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    old = present(spark.conf.get(name))
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.set(name, old)
 
 
 ZONE, ANSI, PARTITIONS = "spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.shuffle.partitions"

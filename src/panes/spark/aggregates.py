@@ -68,9 +68,9 @@ class Aggregates:
         condition = self.projection.condition(argument.condition)
         parts = aggregate(argument.function).made_of
         if parts and not argument.distinct and decimal(given.types[0]) is None:
-            total, count = (self._state(part, _found(part, argument, given), args, condition) for part in parts)
+            total, count = (self._state(part, accumulated(part, argument, given), args, condition) for part in parts)
             return total, Finish(f"CAST($v AS DOUBLE) / nullif({count}, 0)")
-        found = _found(argument.function, argument, given)
+        found = accumulated(argument.function, argument, given)
         options = [
             word for word, given_ in (("distinct", argument.distinct), ("nulls", argument.ignore_nulls)) if given_
         ]
@@ -131,12 +131,8 @@ def as_type(sql: str, type_: str, wanted: str) -> str:
     return f"({sql})" if type_ == wanted else f"CAST({sql} AS {wanted})"
 
 
-def accumulated(argument: physical.Argument, given: Prepared) -> Accumulator:
-    """The accumulator of an aggregate by itself."""
-    return _found(argument.function, argument, given)
-
-
-def _found(function: str, argument: physical.Argument, given: Prepared) -> Accumulator:
+def accumulated(function: str, argument: physical.Argument, given: Prepared) -> Accumulator:
+    """The accumulator of an aggregate over the arguments of a call, which may be made of several."""
     found = accumulator(function, given.types, argument.distinct, argument.ignore_nulls, given.constant)
     if found is None:
         raise PanesError("not-executable", f"{argument.text} has no accumulator yet")

@@ -94,8 +94,8 @@ def _kernel(
         case physical.Strategy.INCREMENTAL:
             return _changes(plan, projection, partition, order_by, own_calls, values, top_n)
         case physical.Strategy.ON_COMPLETE:
-            in_batch = placement.mode == physical.Mode.BATCH or placement.time is None
-            complete = TIME if in_batch else projection.sort_key(quoted(placement.time or ""))
+            time = placement.time if placement.mode != physical.Mode.BATCH else None
+            complete = projection.sort_key(quoted(time)) if time is not None else TIME
             completes = Release(complete, ties(projection), True, late=False)
             return OverOnComplete(partition, order_by, own_calls, completes, top_n)
         case physical.Strategy.ON_CLOSE:
@@ -142,8 +142,9 @@ def _prepared(
 ) -> Prepared:
     """A call of an OVER function, or of an aggregate: that picks a row of its frame, or folds them all."""
     argument = one.argument
-    frame = over_frame(one.frame, plan.order_by, projection)
     function = functions.over.get(argument.function)
+    has_frame = function is None or function.takes_frame
+    frame = over_frame(one.frame, plan.order_by, projection) if has_frame else None
     if function is not None:
         return _function(function, argument, output, frame, projection)
     condition = projection.condition(argument.condition)
@@ -151,20 +152,20 @@ def _prepared(
     if picks is not None and condition is None and not argument.distinct:
         return _picked(picks.value, argument, output, frame, projection)
     given = prepared(argument, projection.below)
-    found = accumulated(argument, given)
+    found = accumulated(argument.function, argument, given)
     args = tuple(projection.column(sql) for sql in given.args)
     call = OverCall(AGGREGATE, args, output, frame, condition=condition, accumulator=found)
     return Prepared(call, found.value_type, found.finish)
 
 
 def _function(
-    function: OverFunction, argument: physical.Argument, output: str, frame: Frame, projection: Projection
+    function: OverFunction, argument: physical.Argument, output: str, frame: Frame | None, projection: Projection
 ) -> Prepared:
     given = function.signature.named(argument.args)
     number = int(given.get("n", 1))
     if function.result is not None:
         return Prepared(OverCall(function.name, (), output, offset=number), function.result)
-    done = _picked(function.name, argument, output, frame if function.takes_frame else None, projection)
+    done = _picked(function.name, argument, output, frame, projection)
     default = projection.column(f"CAST({given['default']} AS {done.type})") if "default" in given else None
     return replace(done, call=replace(done.call, offset=number, default=default))
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
-from panes.errors import PanesError
 from panes.functions.stateful.built_ins import BuiltIn, Role
-from panes.kernels.aggregates.accumulators import AS_IS, Finish, accumulator, argument_cast
+from panes.kernels.aggregates.accumulators import AS_IS, Finish, argument_cast
 from panes.kernels.stateful.call import StatefulCall
 from panes.kernels.stateful.functions import StatefulFunctions
 from panes.kernels.stateful.user_functions import UserFunction
 from panes.physical import plan as physical
 from panes.physical.lineage import call_text, definitions
-from panes.spark.aggregates import as_type
+from panes.spark.aggregates import Prepared as Arguments
+from panes.spark.aggregates import accumulated, as_type
 from panes.spark.chain import operate, passed_arrival, release
 from panes.spark.expressions import arrow_type, compared_type, known_type, quoted
 from panes.spark.finish import finished
@@ -106,9 +106,7 @@ def _built_in(
                 assert_never(role)
     if function.accumulates is None:
         return Prepared(call, result)
-    found = accumulator(function.accumulates, [_folded_type(function, types[0])])
-    if found is None:
-        raise PanesError("not-executable", f"{argument.text} has no accumulator yet")
+    found = accumulated(function.accumulates, argument, Arguments((), (_folded_type(function, types[0]),)))
     return Prepared(replace(call, accumulator=found), found.value_type, found.finish)
 
 

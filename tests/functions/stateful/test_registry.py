@@ -7,22 +7,9 @@ import pytest
 from panes import Engine
 from panes.errors import PanesError
 from panes.functions import Functions
-from panes.functions.stateful import StatefulFunction, StatefulFunctionInstance, StatefulFunctionRegistry
+from panes.functions.stateful import StatefulFunction, StatefulFunctionRegistry
 
-
-class Counter(StatefulFunctionInstance):
-    def __init__(self) -> None:
-        self.count = 0
-
-    def eval(self, args: Any) -> Any:
-        self.count += 1
-        return self.count
-
-    def save(self) -> Any:
-        return str(self.count).encode()
-
-    def load(self, saved: Any) -> Any:
-        self.count = int(saved)
+from .test_contract import Counter
 
 
 class CountCalls(StatefulFunction):

@@ -106,10 +106,13 @@ def _boolean(function: str) -> Accumulator:
     return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", "boolean", AS_IS)
 
 
+def one_value(pick: str, type_: str, counts: str | None) -> Accumulator:
+    """The value of the first or the last row of those that count, by `min` or `max` of its place."""
+    return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", type_, AS_IS, counts, ordered=True)
+
+
 def _one(pick: str, asked: Asked) -> Accumulator:
-    """The value of the first or the last row, by `min` or `max` of its place."""
-    counts = "$x IS NOT NULL" if asked.ignore_nulls else None
-    return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", asked.x, AS_IS, counts, ordered=True)
+    return one_value(pick, asked.x, "$x IS NOT NULL" if asked.ignore_nulls else None)
 
 
 def _list(asked: Asked) -> Accumulator:

@@ -14,7 +14,7 @@ from typing import assert_never
 from panes.frames import Edge, Unit
 from panes.functions.aggregates import Pick
 from panes.functions.over import Reach
-from panes.kernels.aggregates.accumulators import AS_IS, Accumulator
+from panes.kernels.aggregates.accumulators import AS_IS, Accumulator, one_value
 from panes.kernels.over.calls import AGGREGATE, OverCall
 from panes.kernels.over.running import NUMBER, RANKS
 
@@ -65,18 +65,18 @@ def _running(call: OverCall) -> list[OverCall]:
 
 
 def _running_first(call: OverCall, own: OverCall) -> list[OverCall]:
-    return [replace(own, accumulator=_one("min", _seen(call)))]
+    return [replace(own, accumulator=one_value("min", "", _seen(call)))]
 
 
 def _running_last(call: OverCall, own: OverCall) -> list[OverCall]:
-    return [replace(own, accumulator=_one("max", _seen(call)))] if call.ignore_nulls else []
+    return [replace(own, accumulator=one_value("max", "", _seen(call)))] if call.ignore_nulls else []
 
 
 def _running_nth(call: OverCall, own: OverCall) -> list[OverCall]:
     if not call.ignore_nulls:
-        return [replace(own, args=(*call.args, NUMBER), accumulator=_one("min", f"$y = {call.offset}"))]
+        return [replace(own, args=(*call.args, NUMBER), accumulator=one_value("min", "", f"$y = {call.offset}"))]
     seen = replace(own, output=f"seen {call.output}", accumulator=SEEN_VALUES)
-    nth = _one("min", f"{_seen(call)} AND $y = {call.offset}")
+    nth = one_value("min", "", f"{_seen(call)} AND $y = {call.offset}")
     return [seen, replace(own, args=(*call.args, seen.output), accumulator=nth)]
 
 
@@ -90,8 +90,3 @@ RUNNING_PICKS: dict[str, Callable[[OverCall, OverCall], list[OverCall]]] = {
     "nth_value": _running_nth,
 }
 SEEN_VALUES = Accumulator("count($x) $w", "sum($s)::BIGINT", "$s", "bigint", AS_IS)
-
-
-def _one(pick: str, counts: str | None) -> Accumulator:
-    """The first or the last value of those that count."""
-    return Accumulator(f"{pick}({{'o': $o, 'v': $x}}) $w", f"{pick}($s)", "$s.v", "", AS_IS, counts, ordered=True)
