@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -45,7 +45,17 @@ def test_many_queries(request: pytest.FixtureRequest) -> None:
     print(f"\nseeds {first} to {first + count - 1}")
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         done = pool.map(run, starts, [min(CHUNK, first + count - one) for one in starts])
-        judge([outcome for outcomes in done for outcome in outcomes])
+        judge(list(shown(done, count)))
+
+
+def shown(done: Iterable[list[Outcome]], count: int) -> Iterator[Outcome]:
+    """The outcomes, as they come; how far the run is stands on the terminal, and what is wrong so far."""
+    seen = wrong = 0
+    for outcomes in done:
+        seen, wrong = seen + len(outcomes), wrong + sum(one.wrong is not None for one in outcomes)
+        if seen % (10 * CHUNK) == 0:
+            print(f"{seen} of {count}, {wrong} wrong")
+        yield from outcomes
 
 
 def judge(outcomes: list[Outcome]) -> None:
