@@ -21,6 +21,7 @@ BENCHMARKS = {
     "stateful": "benchmarks.stateful",
     "over": "benchmarks.over",
     "windows": "benchmarks.windows",
+    "growth": "benchmarks.growth",
 }
 RESULTS = Path("build/bench")
 

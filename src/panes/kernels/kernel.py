@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypedDict
 import pyarrow as pa
 import pyarrow.compute as pc
 
+SHARD = "panes_shard"
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -25,8 +27,9 @@ class Clock:
 class Chunk:
     """A piece of state. `low` and `high` tell what it covers without loading it; `load` reads it.
 
-    Its id is a number that a shard gives once, and what it holds never changes. An operator that keeps several kinds of
-    table tells them apart by `kind`.
+    Its id is a number that a shard gives once, and what it holds never changes; but an operator that is done with its
+    first rows may say so with a higher `low` and fewer `rows`. One that keeps several kinds of table tells them apart
+    by `kind`.
     """
 
     id: str
@@ -35,6 +38,7 @@ class Chunk:
     high: int
     load: Callable[[], pa.Table] = field(compare=False, repr=False)
     kind: str = ""
+    bytes: int = field(default=0, compare=False)  # about: as a table in memory, or as it was written
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,8 @@ def numbered_chunks(first: int = 0) -> Iterator[Iterator[int]]:
 def new_chunk(table: pa.Table, by: str | None = None, kind: str = "") -> Chunk:
     """A chunk of a table, with what it covers in the column `by`; only where `numbered_chunks` is in force."""
     ends = pc.min_max(table[by].cast(pa.int64())).as_py() if by is not None else {"min": 0, "max": 0}
-    return Chunk(str(next(_numbers.get())), table.num_rows, ends["min"], ends["max"], lambda: table, kind)
+    number = str(next(_numbers.get()))
+    return Chunk(number, table.num_rows, ends["min"], ends["max"], lambda: table, kind, table.nbytes)
 
 
 def seconds(microseconds: int | None) -> str | None:
@@ -118,7 +123,10 @@ class Kernel(Protocol):
         """
 
     def pack(self, rows: pa.Table) -> pa.Table:
-        """Reduce rows of one source partition before they are shuffled."""
+        """Reduce rows of one source partition before they are shuffled.
+
+        They may be rows of several shards, which the column SHARD tells apart; it stays.
+        """
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Take a micro-batch in and give out what falls due."""

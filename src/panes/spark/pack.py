@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from panes.kernels.kernel import Kernel
+from panes.kernels.kernel import SHARD, Kernel
 from panes.spark.blob import to_bytes
 from panes.spark.worker import freeze_imports
 
 # Columns of the pre-projection. CONTROL is true for the end of the input, NULL for a heartbeat, false for a row.
-TIME, KEEP, SHARD, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_shard", "panes_watermark", "panes_control"
+TIME, KEEP, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_watermark", "panes_control"
 IDENTITY = ("panes_id_batch", "panes_id_place")  # when a row came that an operator passed on
 NOW = "panes_now"  # in arrival mode the row's time, where it is not the current micro-batch's
 # Columns that pack adds: a row's micro-batch and its place in the source.
@@ -78,13 +78,19 @@ class Pack:
         yield _packed([*counted, *self._blobs(timed, position)])
 
     def _blobs(self, table: pa.Table, position: int) -> Iterator[Packed]:
+        """One for each shard that has rows: they are reduced all at once, sorted by shard, and cut."""
         if not table.num_rows:
             return
-        indices = table[SHARD].to_numpy()
-        for index, shard in enumerate(self.shards):
-            part = table.filter(pa.array(indices == index)) if len(self.shards) > 1 else table
-            if part.num_rows:
-                yield shard, position, 0, 0, False, to_bytes(self.kernel.pack(part.drop_columns([SHARD])))
+        packed = self.kernel.pack(table)
+        indices = packed[SHARD].to_numpy()
+        rows = packed.drop_columns([SHARD])
+        if len(self.shards) > 1:
+            narrow = indices.astype(np.min_scalar_type(len(self.shards)))  # NumPy sorts these in one pass
+            rows = rows.take(pa.array(np.argsort(narrow, kind="stable")))
+        counts = np.bincount(indices, minlength=len(self.shards))
+        for shard, end, count in zip(self.shards, np.cumsum(counts).tolist(), counts.tolist(), strict=True):
+            if count:
+                yield shard, position, 0, 0, False, to_bytes(rows.slice(end - count, count))
 
 
 def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

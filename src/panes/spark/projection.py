@@ -10,11 +10,12 @@ from pyspark.sql.types import DataType, StructType
 
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import CHANGE
+from panes.kernels.kernel import SHARD
 from panes.physical import plan as physical
 from panes.physical.identity import column_name
 from panes.physical.lineage import Definitions, written_out
 from panes.spark.expressions import compared_type, known_type, quoted, shifted, type_of
-from panes.spark.pack import BATCH, CONTROL, IDENTITY, KEEP, NOW, PLACE, SHARD, TIME, WATERMARK
+from panes.spark.pack import BATCH, CONTROL, IDENTITY, KEEP, NOW, PLACE, TIME, WATERMARK
 
 NAME = re.compile(r"\(*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[A-Za-z_]\w*))\)*")
 HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, *IDENTITY))

@@ -157,7 +157,7 @@ class Task:
                 entry |= {"bytes": len(blob), "digest": digest_of(blob)}
                 chunk_cache().remember(entry["digest"], table)
                 shared[entry["digest"]] = blob
-            described.append(entry)
+            described.append(entry | {"rows": chunk.rows, "low": chunk.low})
         for gone in known:
             self.chunks.removeKey((gone,))
         passed = {entry["digest"] for entry in known.values()} - {entry["digest"] for entry in described}
@@ -198,7 +198,7 @@ def refuse_rows(batch: pa.Table | None) -> None:
 
 
 def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:
-    return Chunk(entry["id"], entry["rows"], entry["low"], entry["high"], loader, entry["kind"])
+    return Chunk(entry["id"], entry["rows"], entry["low"], entry["high"], loader, entry["kind"], entry["bytes"])
 
 
 def watermark(shifted: int, behind: int) -> int | None:

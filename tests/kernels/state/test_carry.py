@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from math import log2
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panes.kernels.kernel import Chunk, new_chunk
-from panes.kernels.state.carry import SEEN, Carry
+from panes.kernels.state import carry as carry_module
+from panes.kernels.state.carry import GONE, SEEN, Carry
+from panes.kernels.state.compaction import LAYERS
+from panes.kernels.state.key_hash import HASH, Hashes, encoding
 
 Key = tuple[str | None, int | None]
 Held = dict[Key, list[int]]
@@ -81,7 +85,7 @@ def test_without_columns_there_is_one_partition() -> None:
 def test_chunks_of_another_kind_are_not_its_own() -> None:
     other = new_chunk(pa.table({"v": [1]}), kind="rows")
     chunks = CARRY.put((other,), table({("a", 1): [5]}))
-    assert [chunk.kind for chunk in chunks] == ["carry"]
+    assert [chunk.kind for chunk in chunks] == [f"carry {encoding()}"]
     assert held_in(CARRY.all((other, *chunks))) == {("a", 1): [5]}
 
 
@@ -90,7 +94,7 @@ def test_few_chunks_and_no_marks_of_what_is_gone() -> None:
     chunks: tuple[Chunk, ...] = ()
     for number in range(100):
         chunks = CARRY.put(chunks, table({("a", number): [number]}))
-    assert len(chunks) <= log2(100) + 1
+    assert len(chunks) <= LAYERS + 1
     everyone: Held = {("a", number): [0] for number in range(100)}
     assert CARRY.put(chunks, None, table(everyone)) == ()
 
@@ -99,3 +103,50 @@ def test_chunks_cover_when_partitions_were_seen() -> None:
     rows = table({("a", 1): [5], ("b", 2): [6]}).append_column(SEEN, pa.array([30, 10], pa.int64()))
     (chunk,) = CARRY.put((), rows)
     assert (chunk.low, chunk.high, chunk.rows) == (10, 30, 2)
+
+
+def test_keys_with_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if hashes were so bad that half of the keys had the same."""
+
+    def bad(rows: pa.Table, by: tuple[str, ...]) -> Hashes:
+        return np.array([(n or 0) % 2 for n in rows["n"].to_pylist()], np.uint64)
+
+    monkeypatch.setattr(carry_module, "hashes", bad)
+    monkeypatch.setattr("panes.kernels.state.key_hash.hashes", bad)
+    chunks: tuple[Chunk, ...] = ()
+    known: Held = {}
+    for number in range(20):
+        changed: Held = {("a", number % 7): [number], ("b", number % 5): [number, number]}
+        chunks, known = CARRY.put(chunks, table(changed)), known | changed
+    asked: Held = {("a", number): [0] for number in range(12)}
+    assert held_in(CARRY.find(chunks, table(asked))) == {key: known[key] for key in asked if key in known}
+    rows, places = CARRY.look_up(chunks, table(asked))
+    assert rows is not None and (places < 0).sum() == 5
+    assert [rows["v"][int(place)].as_py() for place in places if place >= 0] == [known["a", n][0] for n in range(7)]
+
+
+@pytest.mark.parametrize("kind", ["carry", "carry 00000000"], ids=["none", "others"])
+def test_chunks_that_are_sorted_by_other_hashes_are_written_anew(kind: str) -> None:
+    """By those of another DuckDB; or by none, as in old checkpoints."""
+    held: Held = {("a", number): [number] for number in range(9)}
+    rows = table(held).append_column(GONE, pa.array([False] * 9))
+    rows = rows if kind == "carry" else rows.append_column(HASH, pa.array(range(9), pa.uint64()))
+    old = (new_chunk(rows, kind=kind), new_chunk(rows.slice(3, 1).set_column(2, "v", pa.array([70])), kind=kind))
+    held[("a", 3)] = [70]
+    assert held_in(CARRY.all(old)) == held
+    assert held_in(CARRY.find(old, table(held))) == held
+    after = CARRY.put(old, table({("a", 5): [50]}))
+    assert [(chunk.kind, chunk.rows) for chunk in after] == [(f"carry {encoding()}", 9)]
+    assert held_in(CARRY.all(after)) == held | {("a", 5): [50]}
+
+
+def test_a_change_writes_what_it_changes() -> None:
+    """However many partitions there are: nothing near all of them, but once in a long while."""
+    chunks = CARRY.put((), table({("a", number): [0] for number in range(20_000)}))
+    written = 0
+    for number in range(100):
+        before = {chunk.id for chunk in chunks}
+        chunks = CARRY.put(chunks, table({("a", 20 * number + i): [1] for i in range(20)}))
+        written += sum(chunk.rows for chunk in chunks if chunk.id not in before)
+    assert written <= 3 * 100 * 20
+    assert chunks[0].rows == 20_000

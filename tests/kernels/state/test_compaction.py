@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import log2
+from math import log, log2
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from panes.kernels.kernel import Chunk, new_chunk, numbered_chunks
-from panes.kernels.state.compaction import compacted
+from panes.kernels.state.compaction import BIG_ROWS, FAN, compacted, tiered
 
 
 def added(chunks: tuple[Chunk, ...], rows: list[int]) -> tuple[tuple[Chunk, ...], int]:
@@ -40,3 +40,32 @@ def test_what_is_left_out_does_not_count() -> None:
         kept, tables = compacted(old, pa.table({"v": [1, 1]}), load=lambda chunk: chunk.load().slice(0, 0))
     assert [chunk.rows for chunk in kept] == [9]
     assert [table.num_rows for table in tables] == [2, 0]
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=200))
+def test_tiers_have_few_chunks_and_write_a_row_a_few_times(sizes: list[int]) -> None:
+    chunks: tuple[Chunk, ...] = ()
+    total = written = 0
+    with numbered_chunks():
+        for size in sizes:
+            kept, tables = tiered(chunks, pa.table({"v": pa.array(range(total, total + size))}))
+            merged = pa.concat_tables(tables[::-1])
+            chunks, total, written = (*kept, new_chunk(merged)), total + size, written + merged.num_rows
+    assert pa.concat_tables([chunk.load() for chunk in chunks])["v"].to_pylist() == list(range(total))
+    tiers = log(total, FAN) + 1
+    assert len(chunks) <= FAN * tiers + 1
+    assert written <= total * (tiers + 1)
+
+
+def test_a_big_chunk_stays_for_good() -> None:
+    with numbered_chunks():
+        big = tuple(new_chunk(pa.table({"v": range(BIG_ROWS)})) for _ in range(2 * FAN))
+        kept, tables = tiered(big, pa.table({"v": range(BIG_ROWS - 1)}))
+    assert (kept, len(tables)) == (big, 1)
+
+
+def test_a_chunk_of_many_bytes_is_big() -> None:
+    with numbered_chunks():
+        wide = tuple(new_chunk(pa.table({"v": ["x" * (9 << 20)]})) for _ in range(2 * FAN))
+        kept, tables = tiered(wide, pa.table({"v": ["x"]}))
+    assert (kept, len(tables)) == (wide, 1)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panes.kernels.kernel import Chunk, Clock, State
+from panes.kernels.state.compaction import FAN
 from panes.kernels.state.release import Release
 
 from ..harness import (
@@ -54,7 +56,7 @@ def run(release: Release, ticks: list[Tick], restarts: set[int]) -> tuple[list[l
         rows, chunks, dropped = release.take(chunks, batch, Clock(tick.watermark, tick.flush))
         steps.append(_places(rows))
         late += dropped
-        assert all(chunk.rows == chunk.load().num_rows for chunk in chunks)
+        assert all(chunk.rows == release.waiting(chunk).num_rows for chunk in chunks)
         chunks = restarted(State(chunks)).chunks if number in restarts else chunks
     assert not chunks
     return steps, late
@@ -112,4 +114,32 @@ def test_few_chunks_wait() -> None:
         batch = table([Arrived(Row(number * MS), number, i) for i in range(4)])
         _, waiting, _ = release.take(waiting, batch, Clock(None))
     assert sum(chunk.rows for chunk in waiting) == 256
-    assert len(waiting) <= 8
+    assert len(waiting) <= 2 * FAN
+
+
+@pytest.mark.parametrize("disorder", [1, 40], ids=["in order", "in any order"])
+def test_what_waits_is_not_written_again(disorder: int) -> None:
+    """However long rows wait, each is written once, and once more in each tier."""
+    release = Release(TIME, ORDER, True, True)
+    waiting: tuple[Chunk, ...] = ()
+    written, tiers = 0, 3
+    for number in range(400):
+        rows = [Row((number + i * 7 % disorder) * MS) for i in range(20)]
+        known = {chunk.id for chunk in waiting}
+        batch = table([Arrived(row, number, i) for i, row in enumerate(rows)])
+        _, waiting, late = release.take(waiting, batch, Clock((number - 100) * MS))
+        written += sum(chunk.load().num_rows for chunk in waiting if chunk.id not in known)
+        assert late == 0
+    assert written <= (1 + tiers) * 400 * 20
+
+
+def test_a_chunk_that_is_not_in_order_is_put_in_order() -> None:
+    """As chunks of old checkpoints are."""
+    release = Release(TIME, ORDER, True, True)
+    rows = table([Arrived(Row(time * MS), 0, i) for i, time in enumerate((7, 3, 9, 5))])
+    old = Chunk("0", 4, 3 * MS, 9 * MS, lambda: rows)
+    out, waiting, _ = release.take((old,), None, Clock(6 * MS))
+    assert _places(out) == [(0, 1), (0, 3)]
+    out, waiting, _ = release.take(waiting, None, Clock(8 * MS))
+    assert _places(out) == [(0, 0)]
+    assert [(chunk.id, chunk.rows, chunk.low) for chunk in waiting] == [("0", 1, 9 * MS)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import Template
 
 import pyarrow as pa
 
 from panes.kernels.aggregates.accumulators import ARGUMENTS, Accumulator
 from panes.kernels.duck import query, quoted
+from panes.kernels.kernel import SHARD
 
 COUNT = "rows_in_group"
 
@@ -65,7 +66,9 @@ class Grouping:
     order: tuple[str, ...] = ()
 
     def fold(self, rows: pa.Table) -> pa.Table:
-        """One row per group, with the number of its rows."""
+        """One row per group, with the number of its rows; groups of several shards stay apart."""
+        if SHARD in rows.column_names and SHARD not in self.by:
+            return replace(self, by=(SHARD, *self.by)).fold(rows)
         parts = [fold.fold_sql(self._place) for fold in self.folds]
         return query(self._compacted(self._select([*parts, f"count(*) AS {COUNT}"], "rows")), rows=rows)
 

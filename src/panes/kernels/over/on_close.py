@@ -139,7 +139,7 @@ class OverOnClose:
         return min(moments, default=None)
 
     def _counters(self, chunks: Sequence[Chunk], out: pa.Table | None, late: int) -> Counters:
-        carried = sum(chunk.rows for chunk in chunks if chunk.kind == "running")
+        carried = sum(chunk.rows for chunk in self.running.carry.own(chunks)) if self.running is not None else 0
         return Counters(
             late_rows=late,
             rows_out=out.num_rows if out is not None else 0,

@@ -47,7 +47,8 @@ class OverOnComplete:
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Compute the partitions that are complete."""
         passed = clock if clock.watermark is None else replace(clock, watermark=clock.watermark + 1)
-        rows, waiting, late = self.release.take(state.chunks, batch, passed)
+        release = replace(self.release, pruned=self._prunes)
+        rows, waiting, late = release.take(state.chunks, batch, passed)
         chunks = self._needed(state.chunks, waiting)
         out = None if rows is None else self._evaluated(rows)
         counters = Counters(
@@ -58,6 +59,11 @@ class OverOnComplete:
         wake = min((chunk.low for chunk in chunks), default=None)
         return Step(State(chunks, state.facts), out, counters, wake)
 
+    @property
+    def _prunes(self) -> bool:
+        """Of the best n nothing else is needed: a row behind n others stays behind them."""
+        return self.top_n is not None and len(self.calls) == 1 and self.calls[0].reach is Reach.RANK
+
     def _evaluated(self, rows: pa.Table) -> pa.Table:
         table = arranged(bounded(rows, self.calls, self.order_by), self.partition, self.order_by)
         found = table.having(over_values(table, self.calls)).rows
@@ -67,13 +73,12 @@ class OverOnComplete:
         return found.filter(pc.less_equal(found[name], most))
 
     def _needed(self, old: Sequence[Chunk], waiting: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """Of the best n nothing else is needed: a row behind n others stays behind them."""
-        if self.top_n is None or len(self.calls) != 1 or self.calls[0].reach is not Reach.RANK:
+        if not self._prunes:
             return tuple(waiting)
         known = {chunk.id for chunk in old}
         return tuple(chunk if chunk.id in known else self._best(chunk) for chunk in waiting)
 
     def _best(self, chunk: Chunk) -> Chunk:
-        rows = chunk.load().sort_by([(name, "ascending") for name in self.release.order])
+        rows = self.release.waiting(chunk).sort_by([(name, "ascending") for name in self.release.order])
         best = self._evaluated(rows).drop_columns([self.calls[0].output])
         return chunk if best.num_rows == chunk.rows else new_chunk(best, self.release.time, WAITING)

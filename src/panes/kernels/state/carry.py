@@ -1,27 +1,31 @@
-"""What is kept of each partition from one micro-batch to the next: one row, and only changed rows are written.
+"""What is kept of each partition from one micro-batch to the next: a row or a few, and only changed ones are written.
 
-    chunks   [ 1,000,000 rows ] [ 9,000 ] [ 500 ]     a row hides those of its partition in older chunks
+    chunks   [ 1,000,000 rows ] [ 9,000 ] [ 500 ]     a partition's rows hide those of older chunks
 
-A micro-batch adds a chunk of the rows that it changed, and takes older ones into it. A partition that has expired
-leaves a row that is only a mark.
+A micro-batch adds a chunk of the rows that it changed, and takes older ones into it now and then. Chunks are sorted by
+a hash of the partition: a row is found by binary search, however many there are. A partition that has expired leaves a
+row that is only a mark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.duck import PLACE, joined, query, quoted, same
+from panes.kernels.duck import PLACE, query, quoted
 from panes.kernels.kernel import Chunk, new_chunk
 from panes.kernels.partitions import Codes
-from panes.kernels.state.compaction import compacted
+from panes.kernels.state.compaction import layered
+from panes.kernels.state.key_hash import HASH, Flags, Hashes, agree, encoding, hashes, matches, sorted_by_hash
 
 GONE = "partition_is_gone"
 SEEN = "last_seen"  # microseconds: when a partition had its last row
+AGE = "age_of_row"
+SOME = 1024  # rows that are looked up at a time
 
 
 @dataclass(frozen=True)
@@ -30,59 +34,146 @@ class Carry:
 
     A partition may have several rows: those of a newer chunk hide all its older ones, and they stay in order. Where
     rows have a column SEEN, chunks cover its range, and what was seen last before a moment is found by it.
+
+    The full kind of a chunk tells how hashes are encoded; one that is sorted by others is put in order when it is read,
+    and taken into the next new one.
     """
 
     by: tuple[str, ...]
     kind: str = "carry"
 
     def own(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        return tuple(chunk for chunk in chunks if chunk.kind == self.kind)
+        return tuple(chunk for chunk in chunks if chunk.kind.partition(" ")[0] == self.kind)
 
     def find(self, chunks: Sequence[Chunk], partitions: pa.Table) -> pa.Table | None:
-        """The rows of these partitions; None if no partition is known at all."""
-        found: list[pa.Table] = []
-        wanted = self._distinct(partitions)
-        for chunk in reversed(self.own(chunks)):
-            part = joined(chunk.load(), "SEMI", wanted, self.by)
-            if part.num_rows:
-                found.append(part)
-                wanted = joined(wanted, "ANTI", part, self.by)
-            if not wanted.num_rows:
-                break
-        return _alive(pa.concat_tables(found, promote_options="permissive")) if found else None
+        """The rows of these partitions, each of which may be there many times; None if none is known at all."""
+        if not self.own(chunks):
+            return None
+        sought = hashes(partitions, self.by)
+        _, first, which = np.unique(sought, return_index=True, return_inverse=True)
+        rows, number = self._with_hashes(chunks, sought[first])
+        if rows is None:
+            return None
+        ones = partitions.take(pa.array(first))
+        if not self._agree((partitions, ones, which), (rows, ones, number)):
+            rows, _ = self._exactly(chunks, self._distinct(partitions))
+        return None if rows is None else _alive(rows)
 
     def look_up(self, chunks: Sequence[Chunk], partitions: pa.Table) -> tuple[pa.Table | None, Codes]:
         """The rows of partitions, each of which is there once; and for each the number of its row, -1 if none is known.
 
-        No partition is marked as gone here: one that has expired is known by its time.
+        A partition has one row here, and none is marked as gone: one that has expired is known by its time.
         """
-        rows: Codes = np.full(partitions.num_rows, -1)
-        found: list[pa.Table] = []
-        for chunk in reversed(self.own(chunks)):
-            wanted = np.flatnonzero(rows < 0)
-            if not len(wanted):
-                break
-            table = chunk.load()
-            numbers, places = self._pairs(partitions, wanted, table)
-            rows[numbers] = sum(part.num_rows for part in found) + np.arange(len(numbers))
-            found += [table.take(places)] if len(places) else []
-        return pa.concat_tables(found, promote_options="permissive").combine_chunks() if found else None, rows
+        places: Codes = np.full(partitions.num_rows, -1)
+        sought = hashes(partitions, self.by)
+        rows, number = self._with_hashes(chunks, sought)
+        apart = len(np.unique(sought)) == len(sought)
+        if rows is not None and not (apart and self._agree((rows, partitions, number))):
+            rows, number = self._exactly(chunks, partitions)
+        places[number] = np.arange(len(number))
+        return rows, places
 
-    def _pairs(self, partitions: pa.Table, wanted: Codes, table: pa.Table) -> tuple[Codes, Codes]:
-        """The numbers of the wanted partitions that are in a table, and their places there."""
-        if not self.by:
-            return wanted, wanted
-        found = query(
-            f"SELECT l.{PLACE} AS number, r.{PLACE} AS place FROM wanted l JOIN known r ON {same(self.by, 'l', 'r')}",
-            wanted=self._numbered(partitions.take(wanted), wanted),
-            known=self._numbered(table, np.arange(table.num_rows)),
+    def _with_hashes(self, chunks: Sequence[Chunk], sought: Hashes) -> tuple[pa.Table | None, Codes]:
+        """The newest rows that have these hashes, and for each row the number of its hash.
+
+        They are of other partitions, or not all that are wanted, where two partitions have one hash.
+        """
+        return self._newest(chunks, sought, lambda rows, number: np.full(len(number), True))
+
+    def _exactly(self, chunks: Sequence[Chunk], wanted: pa.Table) -> tuple[pa.Table | None, Codes]:
+        """The newest rows of partitions, and for each row the number of its partition; keys are compared throughout."""
+        return self._newest(
+            chunks,
+            hashes(wanted, self.by),
+            lambda rows, number: agree(rows, wanted.take(pa.array(number)), self.by),
         )
-        return found["number"].to_numpy(), found["place"].to_numpy()
+
+    def _newest(
+        self, chunks: Sequence[Chunk], sought: Hashes, is_right: Callable[[pa.Table, Codes], Flags]
+    ) -> tuple[pa.Table | None, Codes]:
+        open_ = np.arange(len(sought))
+        found: list[pa.Table] = []
+        numbers: list[Codes] = [np.zeros(0, np.int64)]
+        for chunk in reversed(self.own(chunks)):
+            if not len(open_):
+                break
+            table = self._in_order(chunk)
+            which, places = matches(table[HASH].to_numpy(), sought[open_])
+            if len(places):
+                rows = table.take(pa.array(places))
+                right = is_right(rows, open_[which])
+                found.append(rows.filter(pa.array(right)))
+                numbers.append(open_[which[right]])
+                open_ = np.delete(open_, np.unique(which[right]))
+        rows = pa.concat_tables(found, promote_options="permissive").combine_chunks() if found else None
+        return None if rows is None else rows.drop_columns([HASH]), np.concatenate(numbers)
+
+    def _agree(self, *pairs: tuple[pa.Table, pa.Table, Codes]) -> bool:
+        """Whether rows are all of the partitions that are said to be theirs, by their number among others."""
+        left = [rows.select(self.by) for rows, _, _ in pairs]
+        right = [others.select(self.by).take(pa.array(number)) for _, others, number in pairs]
+        if not self.by:
+            return True
+        return bool(agree(pa.concat_tables(left), pa.concat_tables(right), self.by).all())
 
     def all(self, chunks: Sequence[Chunk]) -> pa.Table | None:
         """The rows of all partitions."""
-        merged = self._merged([chunk.load() for chunk in reversed(self.own(chunks))])
-        return None if merged is None else _alive(merged)
+        merged = self._merged([self._in_order(chunk) for chunk in reversed(self.own(chunks))])
+        return None if merged is None else _alive(merged).drop_columns([HASH])
+
+    def due(self, chunks: Sequence[Chunk], since: int, until: int) -> pa.Table | None:
+        """The partitions that have a row which was seen last in [since, until), with all their rows.
+
+        None was seen before `since`: rows that say so are hidden by newer ones.
+        """
+        found: list[pa.Table] = []
+        for chunk in self.own(chunks):
+            if chunk.low < until and chunk.high >= since:
+                rows = chunk.load()
+                seen = rows[SEEN].to_numpy()
+                found.append(rows.select([*self.by, SEEN]).filter(pa.array((seen >= since) & (seen < until))))
+        rows = self.find(chunks, pa.concat_tables(found)) if sum(part.num_rows for part in found) else None
+        if rows is None or not rows.num_rows:
+            return None
+        first = query(
+            f"SELECT {PLACE} FROM parts QUALIFY min({SEEN}) OVER ({self._over}) < {until}",
+            parts=self._numbered(rows).append_column(SEEN, rows[SEEN]),
+        )[PLACE].to_numpy()
+        return rows.take(pa.array(np.sort(first))) if len(first) else None
+
+    def next_seen(self, chunks: Sequence[Chunk], since: int) -> int | None:
+        """The first moment from `since` on at which a row was seen last, hidden ones included."""
+        moments = [chunk.low for chunk in self.own(chunks) if chunk.low >= since]
+        for chunk in self.own(chunks):
+            if chunk.low < since <= chunk.high:
+                seen = chunk.load()[SEEN].to_numpy()
+                moments.append(int(seen.min(where=seen >= since, initial=chunk.high)))
+        return min(moments, default=None)
+
+    def least(self, chunks: Sequence[Chunk], name: str, since: int) -> int | None:
+        """The least value that the rows of all partitions have in a column; none has one below `since`.
+
+        Hidden rows may have lower ones, so that the lowest are looked up, a few at a time.
+        """
+        tables = [
+            _alive(table).select([*self.by, name])
+            for table in map(self._in_order, self.own(chunks))
+            if name in table.column_names
+        ]
+        rows = pa.concat_tables(tables) if tables else None
+        while rows is not None and rows.num_rows:
+            values = rows[name].to_numpy()
+            rows = rows.filter(pa.array(values >= since))
+            values = rows[name].to_numpy()
+            if not len(values):
+                break
+            some = int(np.partition(values, min(SOME, len(values) - 1))[min(SOME, len(values) - 1)])
+            found = self.find(chunks, rows.filter(pa.array(values <= some)))
+            least = None if found is None else pc.min(found[name]).as_py()
+            if least is not None and least <= some:
+                return int(least)
+            since = some + 1
+        return None
 
     def put(self, chunks: Sequence[Chunk], changed: pa.Table | None, gone: pa.Table | None = None) -> tuple[Chunk, ...]:
         """The chunks after rows have changed; `gone` are partitions to forget, none of which is in `changed`."""
@@ -91,12 +182,26 @@ class Carry:
         own = self.own(chunks)
         if not parts:
             return own
-        kept, tables = compacted(own, pa.concat_tables(parts, promote_options="permissive"))
+        new = sorted_by_hash(pa.concat_tables(parts, promote_options="permissive"), self.by)
+        current = all(chunk.kind == self._full_kind for chunk in own)
+        kept, tables = layered(own, new, self._in_order) if current else ((), [new, *map(self._in_order, own[::-1])])
         merged = self._merged(tables)
         assert merged is not None
         merged = merged if kept else merged.filter(pc.invert(merged[GONE]))
+        merged = sorted_by_hash(merged, self.by)
         by = SEEN if SEEN in merged.column_names else None
-        return (*kept, new_chunk(merged, by, self.kind)) if merged.num_rows else kept
+        return (*kept, new_chunk(merged, by, self._full_kind)) if merged.num_rows else kept
+
+    @property
+    def _full_kind(self) -> str:
+        return f"{self.kind} {encoding()}"
+
+    def _in_order(self, chunk: Chunk) -> pa.Table:
+        """The rows of a chunk, sorted by the hashes that this DuckDB makes."""
+        rows = chunk.load()
+        if chunk.kind == self._full_kind:
+            return rows
+        return sorted_by_hash(rows.drop_columns([HASH]) if HASH in rows.column_names else rows, self.by)
 
     def _marked(self, rows: pa.Table, gone: bool) -> pa.Table:
         if gone:
@@ -104,23 +209,28 @@ class Carry:
         return rows.append_column(GONE, pa.repeat(pa.scalar(gone), rows.num_rows))
 
     def _merged(self, newest_first: Sequence[pa.Table]) -> pa.Table | None:
-        """One row for each partition: its newest."""
-        merged: pa.Table | None = None
-        for table in newest_first:
-            if merged is None:
-                merged = table
-            else:
-                rest = joined(table, "ANTI", merged, self.by)
-                merged = pa.concat_tables([merged, rest], promote_options="permissive") if rest.num_rows else merged
-        return merged
+        """The rows of each partition that are not hidden by those of a newer table."""
+        if len(newest_first) < 2:
+            return newest_first[0] if newest_first else None
+        rows = pa.concat_tables(newest_first, promote_options="permissive")
+        ages = np.repeat(np.arange(len(newest_first)), [table.num_rows for table in newest_first])
+        newest = query(
+            f"SELECT {PLACE} FROM parts QUALIFY {AGE} = min({AGE}) OVER ({self._over})",
+            parts=self._numbered(rows).append_column(AGE, pa.array(ages)),
+        )[PLACE].to_numpy()
+        return rows if len(newest) == rows.num_rows else rows.take(pa.array(np.sort(newest)))
 
     def _distinct(self, partitions: pa.Table) -> pa.Table:
         if not self.by:
             return partitions.slice(0, 1)
         return query(f"SELECT DISTINCT {', '.join(quoted(name) for name in self.by)} FROM parts", parts=partitions)
 
-    def _numbered(self, rows: pa.Table, numbers: Codes) -> pa.Table:
-        return rows.select(self.by).append_column(PLACE, pa.array(numbers))
+    @property
+    def _over(self) -> str:
+        return f"PARTITION BY {', '.join(quoted(name) for name in self.by)}" if self.by else ""
+
+    def _numbered(self, rows: pa.Table) -> pa.Table:
+        return rows.select(self.by).append_column(PLACE, pa.array(np.arange(rows.num_rows)))
 
 
 def _alive(rows: pa.Table) -> pa.Table:

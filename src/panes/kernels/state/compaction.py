@@ -1,8 +1,16 @@
-"""Compaction: a new chunk takes in the last ones before it, as long as they are not much bigger.
+"""Compaction: a new chunk takes in the last ones before it.
+
+`compacted` takes them as long as they are not much bigger, for chunks in which newer rows hide or join older ones:
 
     chunks   [ 9,000 ] [ 500 ] [ 90 ]    and 60 rows come: 90 and 60 are one chunk, of 150; 500 stays
 
-So few chunks remain, and each row is written O(log n) times.
+So few chunks remain, and each row is written O(log n) times, for n rows in all.
+
+`tiered` takes them when eight of about one size have come, and leaves a chunk alone that is big enough. It is for rows
+that stand for themselves: each is written a few times, however many there are.
+
+`layered` is for rows that hide older ones with the same key. The first chunk is the base: it is written anew when the
+others together are half as big, and these are in tiers. So a row is written a few times, however many keys there are.
 """
 
 from __future__ import annotations
@@ -14,6 +22,9 @@ import pyarrow as pa
 from panes.kernels.kernel import Chunk
 
 MUCH = 2  # a chunk that is more than so many times as big stays
+FAN = 8  # so many chunks of a tier are made one of the next
+LAYERS = 32  # the same above a base: fewer tiers, since a key is looked for in each chunk
+BIG_ROWS, BIG_BYTES = 8192, 8 << 20  # a chunk of so many stays for good
 
 
 def compacted(
@@ -32,3 +43,38 @@ def compacted(
         tables.append(load(kept.pop()))
         total += size(tables[-1])
     return tuple(kept), tables
+
+
+def tiered(
+    chunks: Sequence[Chunk],
+    new: pa.Table,
+    load: Callable[[Chunk], pa.Table] = lambda chunk: chunk.load(),
+    fan: int = FAN,
+    big_rows: int = BIG_ROWS,
+) -> tuple[tuple[Chunk, ...], list[pa.Table]]:
+    """The chunks that stay, and the tables that are to be one, the newest first."""
+    kept, rows, size = len(chunks), new.num_rows, new.nbytes
+    while rows < big_rows and size < BIG_BYTES:
+        first = kept
+        while first and _is_small(chunks[first - 1], big_rows) and chunks[first - 1].rows < fan * rows:
+            first -= 1
+        taken = chunks[first:kept]
+        if len(taken) < fan - 1:
+            break
+        kept, rows, size = first, rows + sum(one.rows for one in taken), size + sum(one.bytes for one in taken)
+    return tuple(chunks[:kept]), [new, *(load(chunk) for chunk in reversed(chunks[kept:]))]
+
+
+def layered(
+    chunks: Sequence[Chunk], new: pa.Table, load: Callable[[Chunk], pa.Table] = lambda chunk: chunk.load()
+) -> tuple[tuple[Chunk, ...], list[pa.Table]]:
+    """The chunks that stay, and the tables that are to be one, the newest first."""
+    base, layers = chunks[:1], chunks[1:]
+    if not base or 2 * (new.num_rows + sum(chunk.rows for chunk in layers)) >= base[0].rows:
+        return (), [new, *(load(chunk) for chunk in reversed(chunks))]
+    kept, tables = tiered(layers, new, load, LAYERS, base[0].rows)
+    return (*base, *kept), tables
+
+
+def _is_small(chunk: Chunk, big_rows: int) -> bool:
+    return chunk.rows < big_rows and chunk.bytes < BIG_BYTES

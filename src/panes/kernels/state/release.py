@@ -1,28 +1,41 @@
-"""Rows wait until the watermark has passed them, and then come in the stream's order: (time, key, arrival)."""
+"""Rows wait until the watermark has passed them, and then come in the stream's order: (time, key, arrival).
+
+    chunks   [ 1 4 6 | 9 12 ]  [ 8 9 11 ]     W = 8: rows 1, 4 and 6 are out; the first chunk is now 2 rows from 9 on
+
+Chunks are sorted by time. A release moves the beginning of those that it takes rows from, and writes none of them anew;
+a chunk goes when its last row has gone. So a micro-batch writes what came with it, however much waits.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from panes.kernels.kernel import Chunk, Clock, new_chunk
-from panes.kernels.state.compaction import compacted
+from panes.kernels.partitions import Codes
+from panes.kernels.state.compaction import compacted, tiered
 
 WAITING = "waiting"
 
 
 @dataclass(frozen=True)
 class Release:
-    """`order` are the columns of the stream's order, the time first. `waits` is False in arrival mode."""
+    """`order` are the columns of the stream's order, the time first. `waits` is False in arrival mode.
+
+    Chunks are of `kind`. `pruned` says that whoever keeps them drops rows of a new one that it has no use for: more are
+    dropped when few chunks remain.
+    """
 
     time: str
     order: tuple[str, ...]
     waits: bool
     late: bool
+    kind: str = WAITING
+    pruned: bool = False
 
     def depends_on(self) -> dict[str, Any]:
         return {"order": list(self.order), "waits": [self.time] if self.waits else []}
@@ -35,41 +48,54 @@ class Release:
         if batch is not None and not self.waits:
             return self._sorted([batch]), tuple(chunks), 0
         if batch is not None and self.late and clock.watermark is not None:
-            on_time = pc.greater_equal(self._times(batch), clock.watermark)
-            late = batch.num_rows - int(pc.sum(on_time).as_py() or 0)
-            batch = batch.filter(on_time)
+            on_time = self._times(batch) >= clock.watermark
+            late = batch.num_rows - int(on_time.sum())
+            batch = batch.filter(pa.array(on_time)) if late else batch
         released: list[pa.Table] = []
         waiting: list[Chunk] = []
         for chunk in chunks:
             if not clock.flush and (clock.watermark is None or chunk.low >= clock.watermark):
                 waiting.append(chunk)
             else:
-                due, rest = self._split(chunk.load(), clock)
+                due, rest = self._split(self.waiting(chunk), clock)
                 released.append(due)
-                waiting += [new_chunk(rest, self.time, WAITING)] if rest.num_rows else []
+                if rest.num_rows:
+                    waiting.append(replace(chunk, rows=rest.num_rows, low=int(self._times(rest)[0])))
         if batch is not None and batch.num_rows:
-            due, rest = self._split(batch, clock)
+            due, rest = self._split(self._by_time(batch), clock)
             released.append(due)
             waiting = self._added(waiting, rest)
         return self._sorted(released), tuple(waiting), late
 
-    def _times(self, table: pa.Table) -> pa.ChunkedArray:
-        return table[self.time].cast(pa.int64())
+    def waiting(self, chunk: Chunk) -> pa.Table:
+        """The rows of a chunk that are not out, by time."""
+        rows = self._by_time(chunk.load())
+        return rows.slice(int(np.searchsorted(self._times(rows), chunk.low)))
 
-    def _split(self, table: pa.Table, clock: Clock) -> tuple[pa.Table, pa.Table]:
+    def _times(self, table: pa.Table) -> Codes:
+        times: Codes = table[self.time].cast(pa.int64()).to_numpy()
+        return times
+
+    def _by_time(self, rows: pa.Table) -> pa.Table:
+        """Rows of a stream come as good as sorted, and chunks of state are, but for those of old checkpoints."""
+        times = self._times(rows)
+        return rows if (times[1:] >= times[:-1]).all() else rows.take(pa.array(np.argsort(times, kind="stable")))
+
+    def _split(self, rows: pa.Table, clock: Clock) -> tuple[pa.Table, pa.Table]:
         """Rows before the watermark, strictly: one at the watermark may still have peers on the way."""
         if clock.flush:
-            return table, table.slice(0, 0)
+            return rows, rows.slice(0, 0)
         if clock.watermark is None:
-            return table.slice(0, 0), table
-        passed = pc.less(self._times(table), clock.watermark)
-        return table.filter(passed), table.filter(pc.invert(passed))
+            return rows.slice(0, 0), rows
+        passed = int(np.searchsorted(self._times(rows), clock.watermark))
+        return rows.slice(0, passed), rows.slice(passed)
 
     def _added(self, waiting: list[Chunk], rows: pa.Table) -> list[Chunk]:
         if not rows.num_rows:
             return waiting
-        kept, tables = compacted(waiting, rows)
-        return [*kept, new_chunk(pa.concat_tables(tables[::-1], promote_options="permissive"), self.time, WAITING)]
+        kept, tables = (compacted if self.pruned else tiered)(waiting, rows, self.waiting)
+        merged = self._by_time(pa.concat_tables(tables[::-1], promote_options="permissive"))
+        return [*kept, new_chunk(merged, self.time, self.kind)]
 
     def _sorted(self, parts: Sequence[pa.Table]) -> pa.Table | None:
         tables = [part for part in parts if part.num_rows]

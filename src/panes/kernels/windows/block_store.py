@@ -21,7 +21,7 @@ import pyarrow as pa
 from panes.kernels.aggregates.grouping import Grouping
 from panes.kernels.kernel import Chunk, new_chunk
 from panes.kernels.state.compaction import compacted
-from panes.kernels.windows.slices import Times
+from panes.kernels.windows.starts import Times
 
 SUMMARY = "summary"  # the kind of chunks that are summaries
 BLOCK = 1 << 16  # rows; blocks that are smaller grow

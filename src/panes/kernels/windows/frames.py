@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from panes.kernels.partitions import Codes
 from panes.kernels.state.expiry import gaps, generation_starts
-from panes.kernels.windows.slices import Times
+from panes.kernels.windows.starts import Times
 
 PAIRS = 1 << 22  # pairs of window and row that are folded at once
 LARGEST = 1 << 62

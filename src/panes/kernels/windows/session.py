@@ -3,13 +3,14 @@
     gap 5    t  1  3     9 . . . . . 20
              session [1, 14)         [20, 25)
 
-A session in the making is its first and last time and its accumulators; sessions that a row bridges are merged.
+A session in the making is its first and last time and its accumulators; sessions that a row bridges are merged. A step
+reads the sessions of the keys that have rows, and of those that have a session which has ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,12 +18,25 @@ import pyarrow.compute as pc
 
 from panes.kernels.aggregates.grouping import COUNT, Grouping
 from panes.kernels.changelog.changes import difference
-from panes.kernels.duck import query, quoted, same
-from panes.kernels.kernel import Clock, Counters, State, Step, new_chunk, seconds
+from panes.kernels.duck import joined, query, quoted, same
+from panes.kernels.kernel import SHARD, Chunk, Clock, Counters, State, Step, seconds
+from panes.kernels.state.carry import SEEN, Carry
 from panes.kernels.windows.slices import END, START
 
-FIRST, LAST, NUMBER, FRESH = "first_time", "last_time", "session_number", "is_fresh"
+FIRST, LAST, NUMBER, FRESH = "first_time", SEEN, "session_number", "is_fresh"
 HOME, PLACE = "first_time_after", "place_in_session"
+SESSIONS = "sessions"
+OLD_LAST = "last_time"  # as it was called in old checkpoints
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a step without rows needs. No session was seen last before `since`; before `next` none will have ended."""
+
+    since: int = -(2**63)
+    next: int | None = None
+    open: int = 0
+    oldest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,8 @@ class SessionWindows:
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """The sessions that the rows of one source partition make by themselves."""
+        if SHARD in rows.column_names and SHARD not in self.keys:
+            return replace(self, keys=(SHARD, *self.keys)).pack(rows)
         times = rows[self.time].cast(pa.int64())
         rows = rows.append_column(FIRST, times).append_column(LAST, times)
         numbered = self._numbered(rows)
@@ -49,39 +65,87 @@ class SessionWindows:
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Merge the batch into the open sessions, drop late rows, close what the watermark has passed."""
-        table = before = self._state(state)
-        late, changed = 0, False
+        chunks, facts = self._read(state)
+        over = None if clock.watermark is None else clock.watermark - self.gap  # what was seen last before it has ended
+        batch = batch if batch is not None and batch.num_rows else None
+        old = self._touched(chunks, facts, batch, over, clock.flush)
+        table, late = old, 0
         out: list[pa.Table] = []
-        if batch is not None and batch.num_rows:
-            table, due, late = self._merged(table, batch, clock.watermark)
-            out, changed = [due] if due is not None else [], True
-        rows = self._changes(before, table) if self.changes and changed else None
-        if clock.watermark is not None and table is not None:
-            passed = pc.less(pc.add(table[LAST], self.gap), clock.watermark)
+        if batch is not None:
+            table, due, late = self._merged(old, batch, clock.watermark)
+            out = [due] if due is not None else []
+        rows = self._changes(old, table) if self.changes and batch is not None else None
+        if over is not None and table is not None:
+            passed = pc.less(table[LAST], over)
             if pc.any(passed).as_py():
                 out.append(table.filter(passed))
-                table, changed = table.filter(pc.invert(passed)), True
-        if clock.flush and table is not None:
-            out.append(table)
-            table, changed = None, True
-        if changed:
-            state = State((new_chunk(table, LAST),) if table is not None and table.num_rows else (), state.facts)
+                table = table.filter(pc.invert(passed))
+        if clock.flush:
+            out, table, chunks = [*out, *([table] if table is not None else [])], None, ()
         rows = rows if self.changes else self._values(out)
-        sessions = sum(chunk.rows for chunk in state.chunks)
+        chunks = self._written(chunks, old if out else None, table)
+        facts = self._facts(facts, chunks, old, table, over)
         counters = Counters(
             late_rows=late,
             rows_out=rows.num_rows if rows is not None else 0,
-            groups=sessions,
-            open_windows=sessions,
+            groups=facts.open,
+            open_windows=facts.open,
+            oldest_open_window=facts.oldest,
         )
-        if table is not None and table.num_rows:
-            counters["oldest_open_window"] = pc.min(table[FIRST]).as_py()
-        wake = min((chunk.low for chunk in state.chunks), default=None)
-        return Step(state, rows, counters, None if wake is None else wake + self.gap + 1)
+        wake = None if facts.next is None else facts.next + self.gap + 1
+        return Step(State(chunks, asdict(facts)), rows, counters, wake)
 
-    def _state(self, state: State) -> pa.Table | None:
-        parts = [chunk.load() for chunk in state.chunks]
-        return pa.concat_tables(parts) if parts else None
+    @property
+    def _carry(self) -> Carry:
+        return Carry(self.keys, SESSIONS)
+
+    def _read(self, state: State) -> tuple[tuple[Chunk, ...], Facts]:
+        """The state; old checkpoints have all sessions in one chunk without a kind."""
+        chunks = self._carry.own(state.chunks)
+        if len(chunks) == len(state.chunks):
+            return chunks, Facts(**state.facts)
+        rows = pa.concat_tables([chunk.load() for chunk in state.chunks])
+        rows = rows.rename_columns([LAST if name == OLD_LAST else name for name in rows.column_names])
+        ends = pc.min(rows[LAST]).as_py()
+        facts = Facts(since=ends, next=ends, open=rows.num_rows, oldest=pc.min(rows[FIRST]).as_py())
+        return self._carry.put((), rows), facts
+
+    def _touched(
+        self, chunks: Sequence[Chunk], facts: Facts, batch: pa.Table | None, over: int | None, flush: bool
+    ) -> pa.Table | None:
+        """The open sessions of keys that have rows, and of those that have a session which has ended."""
+        if flush:
+            return self._carry.all(chunks)
+        found = [self._carry.find(chunks, batch)] if batch is not None else []
+        if over is not None and facts.next is not None and facts.next < over:
+            due = self._carry.due(chunks, facts.since, over)
+            known = found[0] if found else None
+            found.append(due if due is None or known is None else joined(due, "ANTI", known, self.keys))
+        tables = [table for table in found if table is not None and table.num_rows]
+        return pa.concat_tables(tables, promote_options="permissive") if tables else None
+
+    def _written(self, chunks: tuple[Chunk, ...], old: pa.Table | None, new: pa.Table | None) -> tuple[Chunk, ...]:
+        """The chunks with the sessions of touched keys as they are now; `old` are sessions some of which have ended."""
+        if old is None or not chunks:
+            return self._carry.put(chunks, new) if new is not None else chunks
+        return self._carry.put(chunks, new, old if new is None else joined(old, "ANTI", new, self.keys))
+
+    def _facts(
+        self, facts: Facts, chunks: Sequence[Chunk], old: pa.Table | None, new: pa.Table | None, over: int | None
+    ) -> Facts:
+        """What is known of all sessions, after those in `old` have become those in `new`."""
+        if not chunks:
+            return Facts()
+        before, after = (0 if table is None else table.num_rows for table in (old, new))
+        begun, ends = (None if new is None else pc.min(new[name]).as_py() for name in (FIRST, LAST))
+        since = facts.since if over is None or facts.next is None else max(facts.since, over)
+        next_ = least(facts.next, ends)
+        if next_ is not None and next_ < since:
+            next_ = self._carry.next_seen(chunks, since)
+        oldest = least(facts.oldest, begun)
+        if old is not None and oldest is not None and oldest != begun and oldest == pc.min(old[FIRST]).as_py():
+            oldest = self._carry.least(chunks, FIRST, oldest)
+        return Facts(since, next_, facts.open + after - before, oldest)
 
     def _merged(
         self, old: pa.Table | None, batch: pa.Table, watermark: int | None
@@ -177,6 +241,11 @@ class SessionWindows:
         values = [fold.evaluate_sql() for fold in self.grouping.folds]
         bounds = [f"{FIRST} AS {START}", f"{LAST} + {self.gap} AS {END}"]
         return query(f"SELECT {', '.join([*names, *values, *bounds])} FROM parts", parts=groups)
+
+
+def least(*moments: int | None) -> int | None:
+    """The least of those that are there."""
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _all(table: pa.Table, value: bool) -> pa.Array:

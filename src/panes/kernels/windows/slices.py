@@ -22,12 +22,10 @@ from panes.kernels.changelog.changes import difference
 from panes.kernels.duck import query, quoted, same
 from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk, seconds
 from panes.kernels.state.compaction import compacted
+from panes.kernels.windows.starts import Starts, Times
 
 SLICE, START, END = "slice", "window_start", "window_end"
-FOREVER = 2**63 - 1
-MOST_SLICES = 4096
-
-Times = npt.NDArray[np.int64]
+MOST_RANGES = 256
 
 
 def slice_starts(times: Times, size: int, hop: int) -> Times:
@@ -106,12 +104,13 @@ class SliceWindows:
             out += self._due(chunks, closed, watermark)
             closed = later(closed, watermark)
         if clock.flush:
-            out += self._due(chunks, closed, FOREVER)
+            out += self._due(chunks, closed, None)
             chunks, closed = (), closed
         chunks = self._without_passed(chunks, closed)
         rows = pa.concat_tables(out) if out else None
-        facts = {"closed": closed, "slices": self._slices(state, batch, chunks, closed)}
-        return Step(State(chunks, facts), rows, self._counters(chunks, facts, rows, late), self._wake(chunks, closed))
+        after, gauges = self._finished(state, batch, chunks, closed)
+        counters = gauges | Counters(late_rows=late, rows_out=rows.num_rows if rows is not None else 0)
+        return Step(after, rows, counters, self._wake(chunks, closed))
 
     def _step_with_changes(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Take the batch in, and give out how the open windows that it touches have changed.
@@ -128,11 +127,12 @@ class SliceWindows:
                 rows = self._changes(chunks, batch, open_since)
                 chunks = self._add(chunks, batch, open_since)
         chunks = () if clock.flush else self._without_passed(chunks, closed)
-        facts = {"closed": closed, "slices": self._slices(state, batch, chunks, closed)}
-        return Step(State(chunks, facts), rows, self._counters(chunks, facts, rows, late), self._wake(chunks, closed))
+        after, gauges = self._finished(state, batch, chunks, closed)
+        counters = gauges | Counters(late_rows=late, rows_out=rows.num_rows if rows is not None else 0)
+        return Step(after, rows, counters, self._wake(chunks, closed))
 
     def _changes(self, chunks: Iterable[Chunk], batch: pa.Table, closed: int | None) -> pa.Table:
-        windows = self._windows(batch[SLICE].to_numpy(), closed, FOREVER)
+        windows = self._windows(batch[SLICE].to_numpy(), closed, None)
         if not windows.num_rows:
             windows = pa.table({START: pa.array([], pa.int64())})
         low, high = (pc.min_max(windows[START]).as_py()[end] or 0 for end in ("min", "max"))
@@ -196,10 +196,10 @@ class SliceWindows:
     def _open(self, part: pa.Table, closed: int | None) -> pa.Table:
         return part if closed is None else part.filter(pa.array(self._last_end(part[SLICE].to_numpy()) > closed))
 
-    def _due(self, chunks: Iterable[Chunk], closed: int | None, watermark: int) -> list[pa.Table]:
-        """The windows that end in (closed, watermark], evaluated."""
-        touched = [c for c in chunks if self._first_end(c.low) <= watermark]
-        if not touched or (closed is not None and closed >= watermark):
+    def _due(self, chunks: Iterable[Chunk], closed: int | None, watermark: int | None) -> list[pa.Table]:
+        """The windows that end in (closed, watermark], evaluated; without a watermark, all."""
+        touched = [c for c in chunks if watermark is None or self._first_end(c.low) <= watermark]
+        if not touched or (closed is not None and watermark is not None and closed >= watermark):
             return []
         tables = [chunk.load() for chunk in touched]
         if self.size == self.hop:
@@ -228,10 +228,11 @@ class SliceWindows:
         groups = groups.set_column(place, SLICE, pa.array(np.where(core, ends["max"], slices)))
         return self.grouping.merge([groups, groups.slice(0, 0)])
 
-    def _due_slices(self, groups: pa.Table, closed: int | None, watermark: int) -> list[pa.Table]:
+    def _due_slices(self, groups: pa.Table, closed: int | None, watermark: int | None) -> list[pa.Table]:
         """Tumbling windows are slices: there is nothing to merge."""
         ends = groups[SLICE].to_numpy() + self.size
-        due = ends <= watermark if closed is None else (ends > closed) & (ends <= watermark)
+        due = np.full(len(ends), True) if watermark is None else ends <= watermark
+        due &= True if closed is None else ends > closed
         return [self._bounded(groups.filter(pa.array(due)))] if due.any() else []
 
     def _first_end(self, slice_: int) -> int:
@@ -239,15 +240,17 @@ class SliceWindows:
         first = -((self.size - 1 - slice_) // self.hop) * self.hop if self.size != self.hop else slice_
         return first + self.size
 
-    def _windows(self, slices: Times, closed: int | None, watermark: int) -> pa.Table:
+    def _windows(self, slices: Times, closed: int | None, watermark: int | None) -> pa.Table:
         """The starts of the windows that hold any of these slices and end in (closed, watermark]."""
-        slices = unique(slices)
-        bases = np.floor_divide(slices, self.hop) * self.hop
-        shifts = np.arange(0, max(1, -(-self.size // self.hop))) * self.hop
-        starts = np.unique((bases[:, None] - shifts[None, :]).ravel()) if len(slices) else slices
-        ends = starts + self.size
-        wanted = ends <= watermark if closed is None else (ends > closed) & (ends <= watermark)
-        return pa.table({START: starts[wanted]})
+        return pa.table({START: self._ending(self._starts(slices), closed, watermark).all()})
+
+    def _starts(self, slices: Times) -> Starts:
+        return Starts.of_slices(unique(slices), self.size, self.hop)
+
+    def _ending(self, starts: Starts, closed: int | None, watermark: int | None) -> Starts:
+        """Those of windows that end in (closed, watermark]."""
+        after, until = (None if end is None else end - self.size for end in (closed, watermark))
+        return starts.between(after, until)
 
     def _without_passed(self, chunks: tuple[Chunk, ...], closed: int | None) -> tuple[Chunk, ...]:
         if closed is None:
@@ -263,22 +266,21 @@ class SliceWindows:
             first += ((closed - first) // self.hop + 1) * self.hop
         return first
 
-    def _slices(self, state: State, batch: pa.Table | None, chunks: tuple[Chunk, ...], closed: int | None) -> list[int]:
-        """The slices that are open, for the gauges; the oldest ones, where there are very many."""
-        if not chunks:
-            return []
-        known: Times = np.array(state.facts.get("slices", []), np.int64)
+    def _open_windows(self, state: State, batch: pa.Table | None, closed: int | None) -> Starts:
+        """The windows that are open, for the gauges; the oldest ones, where there are very many ranges of them."""
+        old = state.facts.get("slices")  # as old checkpoints have it
+        known = Starts.of_ranges(state.facts.get("open", ()), self.hop)
+        known = known if old is None else self._starts(np.array(old, np.int64))
         if batch is not None and batch.num_rows:
-            known = np.union1d(known, unique(batch[SLICE].to_numpy()))
-        open_ = known if closed is None else known[self._last_end(known) > closed]
-        return [int(one) for one in open_[:MOST_SLICES]]
+            known = known.union(self._starts(batch[SLICE].to_numpy()))
+        return self._ending(known, closed, None).oldest_ranges(MOST_RANGES)
 
-    def _counters(self, chunks: tuple[Chunk, ...], facts: dict[str, Any], rows: pa.Table | None, late: int) -> Counters:
-        starts = self._windows(np.array(facts["slices"], np.int64), facts["closed"], FOREVER)[START]
-        return Counters(
-            late_rows=late,
-            rows_out=rows.num_rows if rows is not None else 0,
-            groups=sum(chunk.rows for chunk in chunks),
-            open_windows=len(starts),
-            oldest_open_window=pc.min(starts).as_py(),
-        )
+    def _finished(
+        self, state: State, batch: pa.Table | None, chunks: tuple[Chunk, ...], closed: int | None
+    ) -> tuple[State, Counters]:
+        """The state after a step, and its gauges."""
+        starts = self._open_windows(state, batch, closed) if chunks else Starts.of_ranges((), self.hop)
+        facts = {"closed": closed, "open": starts.ranges}
+        groups = sum(chunk.rows for chunk in chunks)
+        counters = Counters(groups=groups, open_windows=starts.count, oldest_open_window=starts.oldest)
+        return State(chunks, facts), counters

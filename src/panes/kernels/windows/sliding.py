@@ -26,7 +26,8 @@ from panes.kernels.partitions import Codes, codes
 from panes.kernels.state.release import WAITING, Release
 from panes.kernels.windows.block_store import SUMMARY, Reach, Store, appended, is_full
 from panes.kernels.windows.frames import Frames, Index, ascending, places_by, starts_after_gaps
-from panes.kernels.windows.slices import END, START, Times
+from panes.kernels.windows.slices import END, START
+from panes.kernels.windows.starts import Times
 
 TRIGGER = "window_trigger"
 ROWS, PENDING = "rows", "pending"  # kinds of chunks, besides SUMMARY
@@ -118,18 +119,13 @@ class SlidingWindows:
         new = rows.filter(_true(rows, self.trigger)) if rows is not None and self.trigger else rows
         if self.lookahead is None:
             return (new if new is not None and new.num_rows else None), ()
-        ends = Release(DUE, self.release.order, waits=True, late=False)
-        passed, later, _ = ends.take(pending, None, clock)
-        later = tuple(chunk if chunk.kind == PENDING else replace(chunk, kind=PENDING) for chunk in later)
-        if new is None or not new.num_rows:
-            return passed, later
-        names = dict.fromkeys([*self.partition, self.release.time, *self.release.order])
-        due = pc.add(_times(new, self.release.time), self.lookahead)
-        now, open_, _ = ends.take((), new.select(list(names)).append_column(DUE, due), clock)
-        for chunk in open_:
-            later = appended(later, chunk.load(), DUE, PENDING)
-        parts = [part for part in (passed, now) if part is not None]
-        return (pa.concat_tables(parts, promote_options="permissive") if parts else None), later
+        if new is not None:
+            names = dict.fromkeys([*self.partition, self.release.time, *self.release.order])
+            due = pc.add(_times(new, self.release.time), self.lookahead)
+            new = new.select(list(names)).append_column(DUE, due)
+        ends = Release(DUE, self.release.order, waits=True, late=False, kind=PENDING)
+        passed, later, _ = ends.take(pending, new, clock)
+        return passed, later
 
     def _windows(self, triggers: pa.Table, rows: pa.Table | None, store: Store) -> tuple[pa.Table | None, int, Store]:
         """The windows of these triggers; how many were dropped; and the store, perhaps with more summaries."""
