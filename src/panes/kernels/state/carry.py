@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.duck import PLACE, query, quoted
+from panes.kernels.duck import PLACE, joined, query, quoted
 from panes.kernels.kernel import Chunk, new_chunk
 from panes.kernels.partitions import Codes
 from panes.kernels.state.compaction import layered
@@ -33,7 +33,7 @@ class Carry:
     """`by` are the partition's columns; without any there is one partition. `kind` tells its chunks from others.
 
     A partition may have several rows: those of a newer chunk hide all its older ones, and they stay in order. Where
-    rows have a column SEEN, chunks cover its range, and what was seen last before a moment is found by it.
+    rows have the column `time`, chunks cover its range, and what was seen last before a moment is found by it.
 
     The full kind of a chunk tells how hashes are encoded; one that is sorted by others is put in order when it is read,
     and taken into the next new one.
@@ -41,6 +41,7 @@ class Carry:
 
     by: tuple[str, ...]
     kind: str = "carry"
+    time: str = SEEN
 
     def own(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
         return tuple(chunk for chunk in chunks if chunk.kind.partition(" ")[0] == self.kind)
@@ -66,8 +67,9 @@ class Carry:
         """
         places: Codes = np.full(partitions.num_rows, -1)
         sought = hashes(partitions, self.by)
-        rows, number = self._with_hashes(chunks, sought)
-        apart = len(np.unique(sought)) == len(sought)
+        order = np.argsort(sought)
+        rows, number = self._with_hashes(chunks, sought[order])
+        number, apart = order[number], (np.diff(sought[order]) > 0).all()
         if rows is not None and not (apart and self._agree((rows, partitions, number))):
             rows, number = self._exactly(chunks, partitions)
         places[number] = np.arange(len(number))
@@ -78,7 +80,7 @@ class Carry:
 
         They are of other partitions, or not all that are wanted, where two partitions have one hash.
         """
-        return self._newest(chunks, sought, lambda rows, number: np.full(len(number), True))
+        return self._newest(chunks, sought)
 
     def _exactly(self, chunks: Sequence[Chunk], wanted: pa.Table) -> tuple[pa.Table | None, Codes]:
         """The newest rows of partitions, and for each row the number of its partition; keys are compared throughout."""
@@ -89,7 +91,7 @@ class Carry:
         )
 
     def _newest(
-        self, chunks: Sequence[Chunk], sought: Hashes, is_right: Callable[[pa.Table, Codes], Flags]
+        self, chunks: Sequence[Chunk], sought: Hashes, is_right: Callable[[pa.Table, Codes], Flags] | None = None
     ) -> tuple[pa.Table | None, Codes]:
         open_ = np.arange(len(sought))
         found: list[pa.Table] = []
@@ -101,10 +103,12 @@ class Carry:
             which, places = matches(table[HASH].to_numpy(), sought[open_])
             if len(places):
                 rows = table.take(pa.array(places))
-                right = is_right(rows, open_[which])
-                found.append(rows.filter(pa.array(right)))
-                numbers.append(open_[which[right]])
-                open_ = np.delete(open_, np.unique(which[right]))
+                if is_right is not None:
+                    right = is_right(rows, open_[which])
+                    which, rows = which[right], rows.filter(pa.array(right))
+                found.append(rows)
+                numbers.append(open_[which])
+                open_ = np.delete(open_, which)
         rows = pa.concat_tables(found, promote_options="permissive").combine_chunks() if found else None
         return None if rows is None else rows.drop_columns([HASH]), np.concatenate(numbers)
 
@@ -130,14 +134,14 @@ class Carry:
         for chunk in self.own(chunks):
             if chunk.low < until and chunk.high >= since:
                 rows = chunk.load()
-                seen = rows[SEEN].to_numpy()
-                found.append(rows.select([*self.by, SEEN]).filter(pa.array((seen >= since) & (seen < until))))
+                seen = rows[self.time].to_numpy()
+                found.append(rows.select([*self.by, self.time]).filter(pa.array((seen >= since) & (seen < until))))
         rows = self.find(chunks, pa.concat_tables(found)) if sum(part.num_rows for part in found) else None
         if rows is None or not rows.num_rows:
             return None
         first = query(
             f"SELECT {PLACE} FROM parts QUALIFY min({SEEN}) OVER ({self._over}) < {until}",
-            parts=self._numbered(rows).append_column(SEEN, rows[SEEN]),
+            parts=self._numbered(rows).append_column(SEEN, rows[self.time]),
         )[PLACE].to_numpy()
         return rows.take(pa.array(np.sort(first))) if len(first) else None
 
@@ -146,7 +150,7 @@ class Carry:
         moments = [chunk.low for chunk in self.own(chunks) if chunk.low >= since]
         for chunk in self.own(chunks):
             if chunk.low < since <= chunk.high:
-                seen = chunk.load()[SEEN].to_numpy()
+                seen = chunk.load()[self.time].to_numpy()
                 moments.append(int(seen.min(where=seen >= since, initial=chunk.high)))
         return min(moments, default=None)
 
@@ -189,8 +193,13 @@ class Carry:
         assert merged is not None
         merged = merged if kept else merged.filter(pc.invert(merged[GONE]))
         merged = sorted_by_hash(merged, self.by)
-        by = SEEN if SEEN in merged.column_names else None
+        by = self.time if self.time in merged.column_names else None
         return (*kept, new_chunk(merged, by, self._full_kind)) if merged.num_rows else kept
+
+    def replaced(self, chunks: Sequence[Chunk], old: pa.Table | None, new: pa.Table | None) -> tuple[Chunk, ...]:
+        """The chunks after the rows of some partitions have become others, or none."""
+        gone = old if old is None or new is None else joined(old, "ANTI", new, self.by)
+        return self.put(chunks, new, gone)
 
     @property
     def _full_kind(self) -> str:
@@ -201,11 +210,12 @@ class Carry:
         rows = chunk.load()
         if chunk.kind == self._full_kind:
             return rows
+        rows = rows if GONE in rows.column_names else self._marked(rows, False)
         return sorted_by_hash(rows.drop_columns([HASH]) if HASH in rows.column_names else rows, self.by)
 
     def _marked(self, rows: pa.Table, gone: bool) -> pa.Table:
         if gone:
-            rows = rows.select([*self.by, *([SEEN] if SEEN in rows.column_names else [])])
+            rows = rows.select([*self.by, *([self.time] if self.time in rows.column_names else [])])
         return rows.append_column(GONE, pa.repeat(pa.scalar(gone), rows.num_rows))
 
     def _merged(self, newest_first: Sequence[pa.Table]) -> pa.Table | None:

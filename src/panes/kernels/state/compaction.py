@@ -49,32 +49,34 @@ def tiered(
     chunks: Sequence[Chunk],
     new: pa.Table,
     load: Callable[[Chunk], pa.Table] = lambda chunk: chunk.load(),
+    size_of: Callable[[Chunk], int] = lambda chunk: chunk.rows,
+    size: Callable[[pa.Table], int] = lambda table: table.num_rows,
     fan: int = FAN,
-    big_rows: int = BIG_ROWS,
+    big: int = BIG_ROWS,
 ) -> tuple[tuple[Chunk, ...], list[pa.Table]]:
-    """The chunks that stay, and the tables that are to be one, the newest first."""
-    kept, rows, size = len(chunks), new.num_rows, new.nbytes
-    while rows < big_rows and size < BIG_BYTES:
+    """The chunks that stay, and the tables that are to be one, the newest first; a chunk of size `big` stays."""
+    kept, total, bytes_ = len(chunks), size(new), new.nbytes
+    while total < big and bytes_ < BIG_BYTES:
         first = kept
-        while first and _is_small(chunks[first - 1], big_rows) and chunks[first - 1].rows < fan * rows:
+        while first and size_of(chunks[first - 1]) < min(big, fan * total) and chunks[first - 1].bytes < BIG_BYTES:
             first -= 1
         taken = chunks[first:kept]
         if len(taken) < fan - 1:
             break
-        kept, rows, size = first, rows + sum(one.rows for one in taken), size + sum(one.bytes for one in taken)
+        kept, total, bytes_ = first, total + sum(map(size_of, taken)), bytes_ + sum(chunk.bytes for chunk in taken)
     return tuple(chunks[:kept]), [new, *(load(chunk) for chunk in reversed(chunks[kept:]))]
 
 
 def layered(
-    chunks: Sequence[Chunk], new: pa.Table, load: Callable[[Chunk], pa.Table] = lambda chunk: chunk.load()
+    chunks: Sequence[Chunk],
+    new: pa.Table,
+    load: Callable[[Chunk], pa.Table] = lambda chunk: chunk.load(),
+    size_of: Callable[[Chunk], int] = lambda chunk: chunk.rows,
+    size: Callable[[pa.Table], int] = lambda table: table.num_rows,
 ) -> tuple[tuple[Chunk, ...], list[pa.Table]]:
     """The chunks that stay, and the tables that are to be one, the newest first."""
     base, layers = chunks[:1], chunks[1:]
-    if not base or 2 * (new.num_rows + sum(chunk.rows for chunk in layers)) >= base[0].rows:
+    if not base or 2 * (size(new) + sum(map(size_of, layers))) >= size_of(base[0]):
         return (), [new, *(load(chunk) for chunk in reversed(chunks))]
-    kept, tables = tiered(layers, new, load, LAYERS, base[0].rows)
+    kept, tables = tiered(layers, new, load, size_of, size, LAYERS, size_of(base[0]))
     return (*base, *kept), tables
-
-
-def _is_small(chunk: Chunk, big_rows: int) -> bool:
-    return chunk.rows < big_rows and chunk.bytes < BIG_BYTES

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,17 +57,22 @@ def sorted_by_hash(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     return rows.take(pa.array(np.argsort(found, kind="stable"))).combine_chunks()
 
 
-def matches(ascending: Hashes, wanted: Hashes) -> tuple[Codes, Codes]:
-    """Where wanted hashes are: pairs of a place among the wanted and one among the ascending.
+def matches(ascending: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[Codes, Codes]:
+    """Where wanted numbers are: pairs of a place among the wanted and one among the ascending.
+
+    Wanted ones that are sorted are found faster: the next is near.
 
     >>> matches(np.array([2, 13, 13, 95], np.uint64), np.array([13, 7, 2], np.uint64))
     (array([0, 0, 2]), array([1, 2, 0]))
     """
-    first = np.searchsorted(ascending, wanted, "left")
-    counts = np.searchsorted(ascending, wanted, "right") - first
-    which = np.repeat(np.arange(len(wanted)), counts)
+    if not len(ascending):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    first = np.searchsorted(ascending, wanted)
+    there = np.flatnonzero(ascending[np.minimum(first, len(ascending) - 1)] == wanted)
+    first = first[there]
+    counts = np.searchsorted(ascending, wanted[there], "right") - first
     before = np.cumsum(counts) - counts
-    return which, np.arange(len(which)) + (first - before)[which]
+    return np.repeat(there, counts), np.arange(counts.sum()) + np.repeat(first - before, counts)
 
 
 def agree(rows: pa.Table, others: pa.Table, by: Sequence[str]) -> Flags:

@@ -20,13 +20,12 @@ from panes.kernels.aggregates.grouping import COUNT, Grouping
 from panes.kernels.changelog.changes import difference
 from panes.kernels.duck import joined, query, quoted, same
 from panes.kernels.kernel import SHARD, Chunk, Clock, Counters, State, Step, seconds
-from panes.kernels.state.carry import SEEN, Carry
-from panes.kernels.windows.slices import END, START
+from panes.kernels.state.carry import Carry
+from panes.kernels.windows.slices import END, START, earliest
 
-FIRST, LAST, NUMBER, FRESH = "first_time", SEEN, "session_number", "is_fresh"
+FIRST, LAST, NUMBER, FRESH = "first_time", "last_time", "session_number", "is_fresh"
 HOME, PLACE = "first_time_after", "place_in_session"
 SESSIONS = "sessions"
-OLD_LAST = "last_time"  # as it was called in old checkpoints
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class SessionWindows:
         if clock.flush:
             out, table, chunks = [*out, *([table] if table is not None else [])], None, ()
         rows = rows if self.changes else self._values(out)
-        chunks = self._written(chunks, old if out else None, table)
+        chunks = self._carry.replaced(chunks, old if out and chunks else None, table)
         facts = self._facts(facts, chunks, old, table, over)
         counters = Counters(
             late_rows=late,
@@ -97,7 +96,7 @@ class SessionWindows:
 
     @property
     def _carry(self) -> Carry:
-        return Carry(self.keys, SESSIONS)
+        return Carry(self.keys, SESSIONS, LAST)
 
     def _read(self, state: State) -> tuple[tuple[Chunk, ...], Facts]:
         """The state; old checkpoints have all sessions in one chunk without a kind."""
@@ -105,7 +104,6 @@ class SessionWindows:
         if len(chunks) == len(state.chunks):
             return chunks, Facts(**state.facts)
         rows = pa.concat_tables([chunk.load() for chunk in state.chunks])
-        rows = rows.rename_columns([LAST if name == OLD_LAST else name for name in rows.column_names])
         ends = pc.min(rows[LAST]).as_py()
         facts = Facts(since=ends, next=ends, open=rows.num_rows, oldest=pc.min(rows[FIRST]).as_py())
         return self._carry.put((), rows), facts
@@ -124,12 +122,6 @@ class SessionWindows:
         tables = [table for table in found if table is not None and table.num_rows]
         return pa.concat_tables(tables, promote_options="permissive") if tables else None
 
-    def _written(self, chunks: tuple[Chunk, ...], old: pa.Table | None, new: pa.Table | None) -> tuple[Chunk, ...]:
-        """The chunks with the sessions of touched keys as they are now; `old` are sessions some of which have ended."""
-        if old is None or not chunks:
-            return self._carry.put(chunks, new) if new is not None else chunks
-        return self._carry.put(chunks, new, old if new is None else joined(old, "ANTI", new, self.keys))
-
     def _facts(
         self, facts: Facts, chunks: Sequence[Chunk], old: pa.Table | None, new: pa.Table | None, over: int | None
     ) -> Facts:
@@ -139,10 +131,10 @@ class SessionWindows:
         before, after = (0 if table is None else table.num_rows for table in (old, new))
         begun, ends = (None if new is None else pc.min(new[name]).as_py() for name in (FIRST, LAST))
         since = facts.since if over is None or facts.next is None else max(facts.since, over)
-        next_ = least(facts.next, ends)
+        next_ = earliest(facts.next, ends)
         if next_ is not None and next_ < since:
             next_ = self._carry.next_seen(chunks, since)
-        oldest = least(facts.oldest, begun)
+        oldest = earliest(facts.oldest, begun)
         if old is not None and oldest is not None and oldest != begun and oldest == pc.min(old[FIRST]).as_py():
             oldest = self._carry.least(chunks, FIRST, oldest)
         return Facts(since, next_, facts.open + after - before, oldest)
@@ -241,11 +233,6 @@ class SessionWindows:
         values = [fold.evaluate_sql() for fold in self.grouping.folds]
         bounds = [f"{FIRST} AS {START}", f"{LAST} + {self.gap} AS {END}"]
         return query(f"SELECT {', '.join([*names, *values, *bounds])} FROM parts", parts=groups)
-
-
-def least(*moments: int | None) -> int | None:
-    """The least of those that are there."""
-    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _all(table: pa.Table, value: bool) -> pa.Array:

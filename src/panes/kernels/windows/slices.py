@@ -60,6 +60,11 @@ def later(one: int | None, other: int | None) -> int | None:
     return max((moment for moment in (one, other) if moment is not None), default=None)
 
 
+def earliest(*moments: int | None) -> int | None:
+    """The first of several moments, some of which may not be known."""
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
 @dataclass(frozen=True)
 class SliceWindows:
     """The kernel of tumbling (size = hop) and hopping windows; lengths and times are microseconds."""

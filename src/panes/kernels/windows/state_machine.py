@@ -5,35 +5,33 @@
     window  a a a a . b b
 
 A partition is active or not, so a row is a function on two states, and all rows together are a scan: see `scan`.
-A window in the making is its accumulators. They are kept as deltas, a chunk for each micro-batch: see `Tiers`.
+A window in the making is its accumulators, to which each micro-batch adds its part: see `OpenGroups`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.aggregates.grouping import COUNT, Fold, Grouping, with_window_bounds
 from panes.kernels.duck import query, quoted
-from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk, seconds
+from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, seconds
 from panes.kernels.partitions import codes
 from panes.kernels.state.carry import SEEN, Carry
-from panes.kernels.state.compaction import compacted
-from panes.kernels.state.expiry import Flags, expired_before, expires_at, gaps, split_expired
+from panes.kernels.state.expiry import Flags, expired_before, expires_at, gaps
 from panes.kernels.state.release import WAITING, Release
-from panes.kernels.windows.slices import END, START
+from panes.kernels.windows.open_groups import PARTS, WINDOW, Numbers, OpenGroups, of, without
+from panes.kernels.windows.slices import END, START, earliest
 
-WINDOW, BEGUN, PLACE = "window_number", "window_begun", "window_place"
-ACTIVE, PARTS = "active", "parts"
+BEGUN, PLACE = "window_begun", "window_place"
+ACTIVE = "active"
 NO_WINDOW = -1
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -73,58 +71,11 @@ def _latest(flags: Flags) -> Numbers:
 
 
 @dataclass(frozen=True)
-class Tiers:
-    """Accumulators of open windows. Of chunks, bytes count: a list of all values grows, though its group stays one row.
-
-    Groups of windows that have ended stay until their chunk is taken into another, or until they are more than half of
-    it.
-    """
-
-    grouping: Grouping
-    chunks: tuple[Chunk, ...]
-    sizes: Mapping[str, int]
-
-    def take(self, ended: Numbers, alive: Numbers) -> tuple[list[pa.Table], Tiers]:
-        """The groups of windows that have ended, and the tiers without them."""
-        found: list[pa.Table] = []
-        kept: list[Chunk] = []
-        for chunk in self.chunks:
-            if ((ended >= chunk.low) & (ended <= chunk.high)).any():
-                table = chunk.load()
-                found.append(_of(table, ended))
-                kept += self._shrunk(chunk, table, alive)
-            else:
-                kept.append(chunk)
-        return found, self._with(kept)
-
-    def add(self, groups: pa.Table, alive: Numbers) -> Tiers:
-        if not groups.num_rows:
-            return self
-        kept, parts = compacted(
-            self.chunks,
-            groups,
-            load=lambda chunk: _of(chunk.load(), alive),
-            size_of=lambda chunk: self.sizes[chunk.id],
-            size=lambda table: int(table.nbytes),
-        )
-        return self._with([*kept, new_chunk(self.grouping.merge(parts), WINDOW, PARTS)])
-
-    def _shrunk(self, chunk: Chunk, table: pa.Table, alive: Numbers) -> list[Chunk]:
-        rest = _of(table, alive)
-        if not rest.num_rows:
-            return []
-        return [chunk] if 2 * rest.nbytes >= self.sizes[chunk.id] else [new_chunk(rest, WINDOW, PARTS)]
-
-    def _with(self, chunks: Sequence[Chunk]) -> Tiers:
-        sizes = {one.id: self.sizes[one.id] if one.id in self.sizes else one.load().nbytes for one in chunks}
-        return Tiers(self.grouping, tuple(chunks), sizes)
-
-
-@dataclass(frozen=True)
 class Facts:
     """What a step without rows needs, so that it loads no chunk. Windows are numbered through all partitions.
 
-    `oldest` is the least first time of an open window, `seen` the least last time; `rows` are in open windows.
+    `oldest` is the least first time of an open window; `rows` are in open windows. None was seen last before `since`,
+    and none before `seen` will be; `sizes` and `ended` are those of `OpenGroups`.
     """
 
     number: int = 0
@@ -133,6 +84,8 @@ class Facts:
     oldest: int | None = None
     seen: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[str, int] = field(default_factory=dict)
+    since: int = -(2**63)
 
 
 @dataclass(frozen=True)
@@ -180,6 +133,8 @@ class Passage:
     expired: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     changed: pa.Table | None = None
     gone: pa.Table | None = None
+    had_begun: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))  # first times of open windows, before
+    begun: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))  # and after the rows
 
 
 @dataclass(frozen=True)
@@ -248,30 +203,59 @@ class StateWindows:
         carried = self._carry.own(held)
         passage = Passage() if rows is None else self._passage(carried, rows, facts.number)
         carried = self._carry.put(carried, passage.changed, passage.gone)
-        lapsed, active = self._split(self._carry.all(carried), clock)
+        lapsed = self._lapsed(carried, facts, clock)
         carried = self._carry.put(carried, None, lapsed)
         closed = passage.closed
-        if clock.flush and active is not None:
+        if clock.flush and (active := self._carry.all(carried)) is not None:
             closed = (*closed, self._closed_last(active, rows))
-            carried, active = (), None
-        alive, expired = _windows(active), np.union1d(passage.expired, _windows(lapsed))
+            carried = ()
+        expired = np.union1d(passage.expired, _windows(lapsed))
+        ended = np.union1d(np.concatenate([*map(_windows, closed), np.zeros(0, np.int64)]), expired)
+        count = facts.windows + passage.opened - len(ended)
 
-        tiers = Tiers(self._grouping, tuple(chunk for chunk in held if chunk.kind == PARTS), facts.sizes)
-        ended, tiers = tiers.take(np.concatenate([*map(_windows, closed), expired]), alive)
-        fresh = [_of(groups, alive) for groups in passage.groups]
-        for groups in fresh:
-            tiers = tiers.add(groups, alive)
-        facts = Facts(
-            facts.number + passage.opened,
-            len(alive),
-            facts.rows - _row_count(ended) + _row_count(fresh),
-            _least(active, BEGUN),
-            _least(active, SEEN),
-            tiers.sizes,
+        groups = OpenGroups(self._grouping, self._parts(held), facts.sizes, facts.ended)
+        alive = cache(lambda: _windows(self._carry.all(carried)))
+        found, groups = groups.take(ended, count, alive)
+        groups = groups if count else OpenGroups(self._grouping)
+        fresh = [without(part, ended) for part in passage.groups]
+        for part in fresh:
+            groups = groups.add(part, count, alive)
+        touched = [*found, *passage.groups]
+        after = Facts(
+            number=facts.number + passage.opened,
+            windows=count,
+            rows=facts.rows - _row_count(found) + _row_count(fresh),
+            sizes=groups.sizes,
+            ended=groups.ended,
+            **self._times(facts, carried, passage, lapsed, clock),
         )
-        touched = [*ended, *passage.groups]
-        expired_rows = _row_count([_of(groups, expired) for groups in touched])
-        return (*carried, *tiers.chunks), facts, self._values(touched, closed), expired_rows
+        expired_rows = _row_count([of(part, expired) for part in touched])
+        return (*carried, *groups.chunks), after, self._values(touched, closed), expired_rows
+
+    def _parts(self, held: Sequence[Chunk]) -> tuple[Chunk, ...]:
+        return tuple(chunk for chunk in held if chunk.kind == PARTS)
+
+    def _lapsed(self, carried: Sequence[Chunk], facts: Facts, clock: Clock) -> pa.Table | None:
+        """The active partitions that have expired by the watermark."""
+        oldest = expired_before(self.ttl, clock)
+        return None if oldest is None else self._carry.due(carried, facts.since, oldest)
+
+    def _times(
+        self, facts: Facts, carried: Sequence[Chunk], passage: Passage, lapsed: pa.Table | None, clock: Clock
+    ) -> dict[str, Any]:
+        """The facts about times, after rows have passed and partitions have lapsed."""
+        if not carried:
+            return {}
+        begun = earliest(facts.oldest, *passage.begun.tolist())
+        ended = np.setdiff1d(passage.had_begun, passage.begun)
+        ended = ended if lapsed is None else np.append(ended, lapsed[BEGUN].to_numpy())
+        if begun is not None and begun in ended:
+            begun = self._carry.least(carried, BEGUN, begun)
+        oldest = expired_before(self.ttl, clock)
+        since = facts.since if oldest is None else max(facts.since, oldest)
+        seen = earliest(facts.seen, None if passage.changed is None else pc.min(passage.changed[SEEN]).as_py())
+        seen = self._carry.next_seen(carried, since) if seen is not None and seen < since else seen
+        return {"oldest": begun, "since": since, "seen": seen}
 
     def _passage(self, carried: Sequence[Chunk], rows: pa.Table, number: int) -> Passage:
         """Rows in the stream's order go through the machines; the next window to be opened has this number."""
@@ -303,6 +287,8 @@ class StateWindows:
             ),
             at_end.filter(pa.array(changed)),
             at_end.filter(pa.array(was & ~stays)),
+            known.begun[was],
+            begun[on.last][stays],
         )
 
     def _known(self, carried: Sequence[Chunk], heads: pa.Table) -> Known:
@@ -336,10 +322,6 @@ class StateWindows:
         rows = rows.select(list(dict.fromkeys(names))).append_column(WINDOW, pa.array(number))
         return self._grouping.fold(rows.filter(pa.array(number != NO_WINDOW)))
 
-    def _split(self, active: pa.Table | None, clock: Clock) -> tuple[pa.Table | None, pa.Table | None]:
-        """The active partitions that have expired by the watermark, and those that stay."""
-        return (None, None) if active is None else split_expired(active, self.ttl, clock)
-
     def _closed_last(self, active: pa.Table, rows: pa.Table | None) -> pa.Table:
         """At the end of the input all windows close, after those that `rows` have closed."""
         place = active[WINDOW].to_numpy() + (0 if rows is None else rows.num_rows)
@@ -350,7 +332,7 @@ class StateWindows:
         ended = pa.concat_tables(closed, promote_options="permissive") if closed else None
         if ended is None or not ended.num_rows:
             return None
-        values = self._grouping.evaluate(self._grouping.merge([_of(part, _windows(ended)) for part in groups]))
+        values = self._grouping.evaluate(self._grouping.merge([of(part, _windows(ended)) for part in groups]))
         values = with_window_bounds(values, (WINDOW,), START, END) if self.keys else values
         keys = [f"v.{quoted(name)}" for name in self.keys]
         names = [*(f"c.{quoted(name)}" for name in self.partition), *keys]
@@ -368,17 +350,8 @@ def _windows(table: pa.Table | None) -> Numbers:
     return windows
 
 
-def _of(groups: pa.Table, windows: Numbers) -> pa.Table:
-    return groups.filter(pa.array(np.isin(_windows(groups), windows)))
-
-
 def _row_count(parts: Sequence[pa.Table]) -> int:
     return sum(pc.sum(part[COUNT]).as_py() or 0 for part in parts)
-
-
-def _least(table: pa.Table | None, name: str) -> int | None:
-    least: int | None = None if table is None else pc.min(table[name]).as_py()
-    return least
 
 
 def _flags(column: pa.ChunkedArray) -> Flags:
