@@ -25,6 +25,7 @@ from panes.spark.blob import to_bytes
 from panes.spark.chunk_cache import chunk_cache
 from panes.spark.shard import DIRECTORY, SHIFT_MS, Directory, Shard, Task
 
+WARM = 8  # until what the large micro-batches left is through
 MEASURED = 128  # micro-batches: enough for compactions to be in them
 TARGET = 1.5
 
@@ -90,8 +91,10 @@ def cost(case: Case, size: int) -> Cost:
         store, rows, taken = Store(), 0, 0.0
         for number in range(-feed.before, 0):
             step(kernel, store, feed, number)
+        for number in range(WARM):
+            step(kernel, store, feed, number)
         before = store.bytes_written
-        for number in range(MEASURED):
+        for number in range(WARM, WARM + MEASURED):
             known = store.rows()
             taken += step(kernel, store, feed, number)
             rows += sum(count for id_, count in store.rows().items() if id_ not in known)

@@ -58,7 +58,7 @@ def tiered(
     kept, total, bytes_ = len(chunks), size(new), new.nbytes
     while total < big and bytes_ < BIG_BYTES:
         first = kept
-        while first and size_of(chunks[first - 1]) < min(big, fan * total) and chunks[first - 1].bytes < BIG_BYTES:
+        while first and size_of(chunks[first - 1]) < min(big, fan * total / 2) and chunks[first - 1].bytes < BIG_BYTES:
             first -= 1
         taken = chunks[first:kept]
         if len(taken) < fan - 1:
