@@ -29,6 +29,7 @@ from panes.kernels.windows.state_machine import StateWindows
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
 TIME, KEY, VALUE, PLACE, CHANGE, NEVER = "time", "k", "v", "place", "change", "never"
+BEGIN = 60 * SECOND  # of what is measured: in the same hour as what comes before
 ROWS = 1_000  # of a micro-batch; a second of the stream
 RELEASE = Release(TIME, (TIME, KEY, PLACE), waits=True, late=True)
 EVERY = "every"
@@ -53,7 +54,7 @@ class Feed:
         first = (number + self.before) * count
         keys = np.arange(first, first + count) % self.keys if number < 0 else random.integers(0, self.keys, count)
         length = (self.seconds if number < 0 else 1) * SECOND
-        times = number * length + np.sort(random.integers(0, length, count))
+        times = BEGIN + number * length + np.sort(random.integers(0, length, count))
         return pa.table(
             {
                 TIME: pa.array(times, pa.timestamp("us", "UTC")),
@@ -68,7 +69,7 @@ class Feed:
 
     def watermark(self, number: int) -> int:
         """As Spark has it: what the rows of earlier micro-batches allow."""
-        return (number * (self.seconds if number < 0 else 1) - self.delay) * SECOND
+        return BEGIN + (number * (self.seconds if number < 0 else 1) - self.delay) * SECOND
 
 
 @dataclass(frozen=True)

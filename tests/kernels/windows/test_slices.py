@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from panes.kernels.aggregates.grouping import Grouping
 from panes.kernels.kernel import Clock, State
+from panes.kernels.state.compaction import LAYERS
 from panes.kernels.windows.slices import SLICE, SliceWindows
 
 from ..harness import (
@@ -152,10 +153,10 @@ def test_state_is_groups_of_slices_not_rows() -> None:
 
 
 def test_few_chunks_remain() -> None:
-    """Chunks are merged into bigger ones, so that their number grows like a logarithm."""
+    """Chunks are merged into bigger ones."""
     one, state = kernel(1000 * MS, 1000 * MS), State()
     for number in range(64):
         rows = [Arrived(Row(0, f"{number}-{i}"), number, i) for i in range(4)]
         state = step_twice(one, state, packed(one, rows), Clock()).state
     assert sum(chunk.rows for chunk in state.chunks) == 256
-    assert len(state.chunks) <= 8
+    assert len(state.chunks) <= LAYERS + 1

@@ -130,7 +130,7 @@ class SessionWindows:
             return Facts()
         before, after = (0 if table is None else table.num_rows for table in (old, new))
         begun, ends = (None if new is None else pc.min(new[name]).as_py() for name in (FIRST, LAST))
-        since = facts.since if over is None or facts.next is None else max(facts.since, over)
+        since = facts.since if over is None else max(facts.since, over)
         next_ = earliest(facts.next, ends)
         if next_ is not None and next_ < since:
             next_ = self._carry.next_seen(chunks, since)

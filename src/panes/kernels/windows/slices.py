@@ -8,7 +8,7 @@ A window is the merge of its slices. With size = hop a slice is the window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ from panes.kernels.aggregates.grouping import COUNT, Grouping
 from panes.kernels.changelog.changes import difference
 from panes.kernels.duck import query, quoted, same
 from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk, seconds
-from panes.kernels.state.compaction import compacted
+from panes.kernels.state.compaction import layered
+from panes.kernels.state.key_hash import HASH, Hashes, encoding, hashes, matches, sorted_by_hash
 from panes.kernels.windows.starts import Starts, Times
 
 SLICE, START, END = "slice", "window_start", "window_end"
@@ -141,7 +142,9 @@ class SliceWindows:
         if not windows.num_rows:
             windows = pa.table({START: pa.array([], pa.int64())})
         low, high = (pc.min_max(windows[START]).as_py()[end] or 0 for end in ("min", "max"))
-        old = [chunk.load() for chunk in chunks if chunk.low < high + self.size and chunk.high >= low]
+        sought = np.unique(hashes(batch, self.keys))
+        near = [chunk for chunk in chunks if chunk.low < high + self.size and chunk.high >= low]
+        old = [self._of_keys(chunk, sought) for chunk in near]
         touched = self._in_windows(batch, windows)
         before = self._touched(self.grouping.merge(old) if old else batch.slice(0, 0), windows, touched)
         after = self._touched(self.grouping.merge([*old, batch, batch.slice(0, 0)]), windows, touched)
@@ -194,9 +197,32 @@ class SliceWindows:
         """A new chunk for the batch; of older ones that it takes in, closed windows are left out."""
         if not batch.num_rows:
             return chunks
-        kept, parts = compacted(chunks, batch, lambda chunk: self._open(chunk.load(), closed))
+        kept, parts = layered(chunks, batch, lambda chunk: self._open(self._groups(chunk), closed), *self._sizes)
         merged = self.grouping.merge(parts) if len(parts) > 1 else self.grouping.merge([batch, batch.slice(0, 0)])
-        return (*kept, new_chunk(merged, SLICE)) if merged.num_rows else kept
+        merged = sorted_by_hash(merged, self.keys) if self.changes else merged
+        return (*kept, new_chunk(merged, SLICE, self._kind)) if merged.num_rows else kept
+
+    @property
+    def _kind(self) -> str:
+        """Where groups are looked for by their keys, they are sorted by hashes that the kind tells the encoding of."""
+        return encoding() if self.changes else ""
+
+    @property
+    def _sizes(self) -> tuple[Callable[[Chunk], int], Callable[[pa.Table], int]]:
+        """What counts in compaction: groups, and where these hold values, bytes."""
+        if all(fold.small for fold in self.grouping.folds):
+            return (lambda chunk: chunk.rows), (lambda table: table.num_rows)
+        return (lambda chunk: chunk.bytes), (lambda table: table.nbytes)
+
+    def _groups(self, chunk: Chunk) -> pa.Table:
+        groups = chunk.load()
+        return groups.drop_columns([HASH]) if HASH in groups.column_names else groups
+
+    def _of_keys(self, chunk: Chunk, sought: Hashes) -> pa.Table:
+        """The groups of a chunk whose keys have these hashes."""
+        groups = chunk.load() if chunk.kind == self._kind else sorted_by_hash(self._groups(chunk), self.keys)
+        places = matches(groups[HASH].to_numpy(), sought)[1]
+        return groups.take(pa.array(places)).drop_columns([HASH])
 
     def _open(self, part: pa.Table, closed: int | None) -> pa.Table:
         return part if closed is None else part.filter(pa.array(self._last_end(part[SLICE].to_numpy()) > closed))
@@ -206,7 +232,7 @@ class SliceWindows:
         touched = [c for c in chunks if watermark is None or self._first_end(c.low) <= watermark]
         if not touched or (closed is not None and watermark is not None and closed >= watermark):
             return []
-        tables = [chunk.load() for chunk in touched]
+        tables = [self._reached(self._groups(chunk), closed, watermark) for chunk in touched]
         if self.size == self.hop:
             return self._due_slices(self.grouping.merge(tables), closed, watermark)
         parts = pa.concat_tables(tables, promote_options="permissive")
@@ -221,6 +247,13 @@ class SliceWindows:
             f"GROUP BY {', '.join([START, *names])}"
         )
         return [self._bounded(query(sql, parts=self._with_core(parts, due), due=due))]
+
+    def _reached(self, groups: pa.Table, closed: int | None, watermark: int | None) -> pa.Table:
+        """The groups of slices that lie in a window which ends in (closed, watermark]."""
+        slices = groups[SLICE].to_numpy()
+        inside = np.full(len(slices), True) if watermark is None else slices < watermark
+        inside &= True if closed is None else self._last_end(slices) > closed
+        return groups if inside.all() else groups.filter(pa.array(inside))
 
     def _with_core(self, groups: pa.Table, due: pa.Table) -> pa.Table:
         """The slices that all due windows have in common, merged into one: it is in all of them."""
