@@ -150,3 +150,11 @@ def test_a_change_writes_what_it_changes() -> None:
         written += sum(chunk.rows for chunk in chunks if chunk.id not in before)
     assert written <= 3 * 100 * 20
     assert chunks[0].rows == 20_000
+
+
+def test_of_a_partition_that_is_gone_nothing_is_found() -> None:
+    """Not even an empty table: that of a chunk with only marks would lack columns."""
+    chunks = CARRY.put((), table({("a", number): [number] for number in range(100)}))
+    chunks = CARRY.put(chunks, None, table({("a", 7): [0]}))
+    assert len(chunks) == 2
+    assert CARRY.find(chunks, table({("a", 7): [0]})) is None

@@ -47,7 +47,7 @@ class Carry:
         return tuple(chunk for chunk in chunks if chunk.kind.partition(" ")[0] == self.kind)
 
     def find(self, chunks: Sequence[Chunk], partitions: pa.Table) -> pa.Table | None:
-        """The rows of these partitions, each of which may be there many times; None if none is known at all."""
+        """The rows of these partitions, each of which may be there many times; None if nothing is known of them."""
         if not self.own(chunks):
             return None
         sought = hashes(partitions, self.by)
@@ -58,7 +58,8 @@ class Carry:
         ones = partitions.take(pa.array(first))
         if not self._agree((partitions, ones, which), (rows, ones, number)):
             rows, _ = self._exactly(chunks, self._distinct(partitions))
-        return None if rows is None else _alive(rows)
+        rows = None if rows is None else _alive(rows)
+        return rows if rows is not None and rows.num_rows else None
 
     def look_up(self, chunks: Sequence[Chunk], partitions: pa.Table) -> tuple[pa.Table | None, Codes]:
         """The rows of partitions, each of which is there once; and for each the number of its row, -1 if none is known.
