@@ -36,7 +36,7 @@ CODES: dict[str, str] = {
     "watermark-required": "a feature that needs event time on a stream that has none",
     "watermark-already-set": "an input DataFrame with a watermark of its own",
     "stream-options": "a stream, view or sink declared in a way that cannot work",
-    "unbounded-state": "a result that could never be completed, or state that could never be forgotten",
+    "unbounded-state": "a result that could never be completed, or state that could never expire",
     "changelog-not-supported": "a window or stateful call over a changelog",
     "unsupported-clause": "a clause that has no meaning on a stream, or not in this place",
     "not-executable": "a query that compiles but holds a value of a type that no kernel can keep or compare",

@@ -235,7 +235,7 @@ def test_a_query_that_cannot_be_stopped(folder: Path, spark: SparkSession, monke
     more = "CREATE SINK nothing WITH (connector = 'noop'); INSERT INTO nothing SELECT k FROM t;"
     running: list[Running] = []
 
-    def wait(now: list[Running], how: object) -> bool:
+    def wait(now: list[Running], how: object, news: object) -> bool:
         first = now[0].query
         stop = first.stop
 

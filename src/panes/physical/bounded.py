@@ -1,4 +1,4 @@
-"""Bounded state: on a stream, what can never be completed or never be forgotten is refused."""
+"""Bounded state: on a stream, what can never be completed or can never expire is refused."""
 
 from __future__ import annotations
 

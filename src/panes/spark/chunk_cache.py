@@ -1,4 +1,4 @@
-"""Chunks at hand: in this worker's memory, and in files that all workers of the machine share.
+"""Cached chunks: in this worker's memory, and in files that all workers of the machine share.
 
 Spark gives a shard to whichever Python worker is free, and reading a file is ten times as fast as asking the JVM. All
 queries on a machine share the files, so a chunk is known by a digest of its bytes: its id is a number that other shards

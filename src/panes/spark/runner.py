@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -37,6 +36,7 @@ from panes.spark.failures import failure, refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
 from panes.spark.heartbeat import NEVER
 from panes.spark.lock import locked
+from panes.spark.news import News, listening
 from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
 from panes.spark.refusals import underlined_in
@@ -46,6 +46,7 @@ from panes.spark.sinks import check_connector, check_sink, check_unwritten, forg
 from panes.spark.sources import declared, read_folder, streams_of
 
 SEAL, CONTROL, ENDED = "panes-ended.json", "panes-control", "ended.json"
+LOOK = 1.0  # seconds: a run is stopped within them, news or not
 
 
 @dataclass(frozen=True)
@@ -119,13 +120,14 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
     """Whether all have come to their end; else the run was stopped."""
     running: list[Running] = []
     try:
-        for one in ready:
-            running.append(one.start(how.once, how.flush))  # noqa: PERF401 - a failed start stops those before it
-        ended = wait(running, how)
-        if ended and how.flush:
-            for now in running:
-                now.end_input()
-            ended = wait(running, how)
+        with listening(how.spark) as news:
+            for one in ready:
+                running.append(one.start(how.once, how.flush))  # noqa: PERF401 - a failed start stops those before it
+            ended = wait(running, how, news)
+            if ended and how.flush:
+                for now in running:
+                    now.end_input()
+                ended = wait(running, how, news)
     except BaseException as error:
         try:
             stop(running)
@@ -252,7 +254,7 @@ def _control(folder: Path, spark: SparkSession) -> DataFrame:
     return spark.readStream.schema("ended boolean").json(str(control))
 
 
-def wait(running: Sequence[Running], how: Run) -> bool:
+def wait(running: Sequence[Running], how: Run, news: News) -> bool:
     """Until all queries are done, True, or the run is stopped, False; a failed query is raised as its error."""
     done = False
     while not done:
@@ -265,7 +267,7 @@ def wait(running: Sequence[Running], how: Run) -> bool:
         for one in running:
             _raise_failure(one, how.flush)
         if not done:
-            time.sleep(0.1)
+            news.wait(LOOK)
     return True
 
 

@@ -19,7 +19,7 @@ def check_sink(sink: Sink, changelog: bool) -> None:
         raise PanesError("stream-options", f"the sink {sink.name} has no path", None, "WITH (…, path = '…')")
     if changelog and connector not in ("console", "memory", "noop") and sink.options.get("changelog") != "rows":
         hint = "Add changelog = 'rows' to its options to get the changes as rows."
-        raise PanesError("stream-options", f"the sink {sink.name} would take changes for facts", None, hint)
+        raise PanesError("stream-options", f"the sink {sink.name} would store every change as a row", None, hint)
 
 
 def check_connector(sink: Sink, spark: SparkSession) -> None:

@@ -62,9 +62,9 @@ def cut_select(tokens: Tokens) -> Clauses:
             if CLAUSES.index(word) < last:
                 raise PanesError(
                     "parse-error",
-                    f"{word} stands too late",
+                    f"{word} is in the wrong place",
                     tokens[index].span,
-                    "SELECT … FROM … [WHERE] [GROUP BY] [HAVING] [WINDOW] [QUALIFY] [EMIT].",
+                    "The order is SELECT … FROM … [WHERE] [GROUP BY] [HAVING] [WINDOW] [QUALIFY] [EMIT].",
                 )
             last = CLAUSES.index(word)
         keywords[word] = tokens[index]
