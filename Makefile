@@ -5,6 +5,8 @@ PYTHON ?=
 PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 STAMP := .venv/.installed
+OLDEST_SPARK := 4.1.1
+OLDEST := build/spark-$(OLDEST_SPARK)
 
 # Spark starts its Python workers with `python3` from PATH, and its jars from SPARK_HOME, unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
@@ -44,8 +46,8 @@ format: install  ## Format the code and fix what the linter can
 	@$(BIN)/ruff check --fix --exit-zero --quiet
 	@$(BIN)/ruff format
 
-checkpoints: java install  ## Make the golden checkpoints that are missing
-	@PYTHONPATH=tests $(BIN)/python -m state.make
+checkpoints: java $(OLDEST)/.installed  ## Make the golden checkpoints that are missing, on the oldest Spark
+	@PYSPARK_PYTHON=$(CURDIR)/$(OLDEST)/bin/python PYTHONPATH=tests $(OLDEST)/bin/python -m state.make
 
 docs-update: java install  ## Rewrite the outputs in the documentation pages; read the diff
 	@$(BIN)/pytest tests/docs --update $(ARGS)
@@ -61,6 +63,12 @@ clean:  ## Remove .venv and everything that can be made again
 $(STAMP): pyproject.toml | $(BIN)/python
 	@echo "Installing Panes into .venv; the first time this downloads Spark, several hundred MB."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(OLDEST)/.installed: pyproject.toml | $(BIN)/python
+	@echo "Installing Spark $(OLDEST_SPARK) into $(OLDEST)."
+	@$(BIN)/python -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' pyspark==$(OLDEST_SPARK)
 	@touch $@
 
 $(BIN)/python:

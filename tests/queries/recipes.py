@@ -44,7 +44,8 @@ def generated(c: Choices, data: Choices) -> Generated:
     return Generated(Case(sql, stream, rows, cuts, tables, shape.views, shape.lags), oracle)
 
 
-KEYS: list[tuple[str, ...]] = [("id",), ("id",), ("id",), (), ("k",), ("j", "id")]  # a key need not be unique
+# A key need not be unique, nor flat.
+KEYS: list[tuple[str, ...]] = [("id",), ("id",), ("id",), (), ("k",), ("j", "id"), ("arr", "id"), ("st", "k")]
 
 
 def declared(c: Choices) -> Stream:

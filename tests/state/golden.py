@@ -23,8 +23,8 @@ from panes.spark.shard import VERSION
 
 from .scenarios import Scenario
 
-FORMATS = Path(__file__).parent  # a folder for each, with an archive for each scenario
-CURRENT = FORMATS / str(VERSION)
+FORMATS = Path(__file__).parent  # a folder for each, with one for each Spark, with an archive for each scenario
+CURRENT = FORMATS / str(VERSION) / "spark-4.1"  # the oldest Spark that Panes runs on: its checkpoints go everywhere
 PLACEHOLDER = b"/the/folder/of/the/scenario"
 SHARDS = 2
 

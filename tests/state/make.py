@@ -1,10 +1,11 @@
-"""`make checkpoints`: makes the golden checkpoints of the current format that are not there yet."""
+"""`make checkpoints`: makes the golden checkpoints that are not there yet, on the oldest Spark that Panes runs on."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from panes.spark.session import embedded
@@ -26,6 +27,8 @@ def make(scenario: Scenario, archive: Path, spark: SparkSession) -> None:
 
 
 def main() -> None:
+    written_by = ".".join(pyspark.__version__.split(".")[:2])
+    assert CURRENT.name == f"spark-{written_by}", f"golden checkpoints are written on {CURRENT.name}, not {written_by}"
     archives = {name: CURRENT / f"{name}.zip" for name in SCENARIOS}
     missing = [name for name, archive in archives.items() if not archive.exists()]
     print(f"{len(SCENARIOS) - len(missing)} checkpoints are there, {len(missing)} are missing")

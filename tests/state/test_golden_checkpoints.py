@@ -27,11 +27,18 @@ from panes.spark.record import RECORD
 from .golden import CURRENT, FORMATS, check_result, run_part, unpack
 from .scenarios import SCENARIOS
 
-ARCHIVES = sorted(FORMATS.glob("*/*.zip"))
+ARCHIVES = [
+    pytest.param(
+        archive,
+        id=f"{archive.parent.parent.name}-{archive.parent.name}-{archive.stem}",
+        marks=[] if archive.parent == CURRENT else pytest.mark.slow,
+    )
+    for archive in sorted(FORMATS.glob("*/*/*.zip"))
+]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda one: f"{one.parent.name}-{one.stem}")
+@pytest.mark.parametrize("archive", ARCHIVES)
 def test_a_golden_checkpoint_is_resumed(archive: Path, tmp_path: Path, spark: SparkSession) -> None:
     scenario = SCENARIOS[archive.stem]
     unpack(archive, tmp_path)

@@ -112,7 +112,9 @@ def _spark(query: SparkStmt, binder: Binder) -> Plan:
         raise PanesError("unsupported-clause", f"{clause} on a stream", span, foreign_hint(clause))
     if any(one.changelog for one in known):
         hint = "Over a changelog there are WHERE, projections and OVER windows."
-        raise PanesError("changelog-not-supported", "Spark would count every change of a changelog as a row", query.span, hint)
+        raise PanesError(
+            "changelog-not-supported", "Spark would count every change of a changelog as a row", query.span, hint
+        )
     by_name = {name.lower(): traits(plan) for name, plan in inputs}
     reader = SparkReader(by_name, query.tokens)
     keeps_state = reader.keeps_state(query.tree)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from panes.functions.over import Reach
 from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk
+from panes.kernels.ordering import in_order
 from panes.kernels.over.calls import OrderKey, OverCall, bounded, ordered
 from panes.kernels.over.functions import over_values
 from panes.kernels.over.sorted_rows import arranged
@@ -79,6 +80,6 @@ class OverOnComplete:
         return tuple(chunk if chunk.id in known else self._best(chunk) for chunk in waiting)
 
     def _best(self, chunk: Chunk) -> Chunk:
-        rows = self.release.waiting(chunk).sort_by([(name, "ascending") for name in self.release.order])
+        rows = in_order(self.release.waiting(chunk), self.release.order)
         best = self._evaluated(rows).drop_columns([self.calls[0].output])
         return chunk if best.num_rows == chunk.rows else new_chunk(best, self.release.time, WAITING)

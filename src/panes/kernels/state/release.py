@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from panes.kernels.kernel import Chunk, Clock, new_chunk
+from panes.kernels.ordering import in_order
 from panes.kernels.partitions import Codes
 from panes.kernels.state.compaction import compacted, tiered
 
@@ -101,5 +102,4 @@ class Release:
         tables = [part for part in parts if part.num_rows]
         if not tables:
             return None
-        table = pa.concat_tables(tables, promote_options="permissive")
-        return table.sort_by([(name, "ascending") for name in self.order])
+        return in_order(pa.concat_tables(tables, promote_options="permissive"), self.order)
