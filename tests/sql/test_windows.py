@@ -1,5 +1,7 @@
 """The six windows: what each accepts, its defaults, and everything it refuses."""
 
+from collections.abc import Callable
+
 import pytest
 from present import present
 
@@ -105,12 +107,59 @@ def test_units(form: str, unit: TimeUnit, quote: str) -> None:
 
 
 @pytest.mark.parametrize("form", UNITS)
+@pytest.mark.parametrize("unit", TimeUnit)
+@pytest.mark.parametrize("word", [str.lower, str.upper, str.title])
+@pytest.mark.parametrize("plural", ["", "s"])
+def test_units_as_words(form: str, unit: TimeUnit, word: Callable[[str], str], plural: str) -> None:
+    written = word(unit.name.lower().removesuffix("s") + plural)
+    assert window(form.format(f"'{written}'")) == window(form.format(f"'{unit.value}'"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "same"),
+    [
+        ("tumblingwindow(INTERVAL 10 SECONDS)", "tumblingwindow('ss', 10)"),
+        ("tumblingwindow(INTERVAL '1' MINUTE)", "tumblingwindow('mi', 1)"),
+        ("tumblingwindow(INTERVAL '1 day 12 hours')", "tumblingwindow('hh', 36)"),
+        ("tumblingwindow(INTERVAL '0 00:00:01.5' DAY TO SECOND)", "tumblingwindow('ms', 1500)"),
+        ("hoppingwindow(INTERVAL 1 HOUR, INTERVAL 90 SECONDS)", "hoppingwindow('ss', 3600, 90)"),
+        ("sessionwindow(INTERVAL 30 MINUTES)", "sessionwindow('mi', 30)"),
+        ("slidingwindow(INTERVAL 10 SECONDS)", "slidingwindow('ss', 10)"),
+        ("slidingwindow(INTERVAL 1 DAY, INTERVAL 0 SECONDS) OVER (WHEN a)", "slidingwindow('dd', 1, 0) OVER (WHEN a)"),
+    ],
+)
+def test_lengths_as_intervals(sql: str, same: str) -> None:
+    """In the largest unit that divides them, so that plans and checkpoints do not tell the spellings apart."""
+    assert window(sql) == window(same)
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("tumblingwindow(INTERVAL 1 MONTH)", "INTERVAL 1 MONTH"),
+        ("tumblingwindow(INTERVAL 0 SECONDS)", "INTERVAL 0 SECONDS"),
+        ("tumblingwindow(INTERVAL -1 SECONDS)", "INTERVAL -1 SECONDS"),
+        ("tumblingwindow(INTERVAL 10 MICROSECONDS)", "INTERVAL 10 MICROSECONDS"),
+        ("tumblingwindow(INTERVAL 5000000 DAYS)", "INTERVAL 5000000 DAYS"),
+        ("slidingwindow(INTERVAL -1 SECONDS)", "INTERVAL -1 SECONDS"),
+        ("hoppingwindow(INTERVAL 10 SECONDS, 5)", "5"),
+        ("hoppingwindow('ss', INTERVAL 10 SECONDS, 5)", "INTERVAL 10 SECONDS"),
+        ("hoppingwindow(INTERVAL 10 SECONDS)", "hoppingwindow(INTERVAL 10 SECONDS)"),
+        ("tumblingwindow(INTERVAL 1 DAY, INTERVAL 1 DAY)", "tumblingwindow(INTERVAL 1 DAY, INTERVAL 1 DAY)"),
+    ],
+)
+def test_lengths_that_no_interval_can_be(sql: str, place: str) -> None:
+    assert refused(sql) == ("window-arguments", place)
+
+
+@pytest.mark.parametrize("form", UNITS)
 @pytest.mark.parametrize(
     ("unit", "code"),
     [
         ("'s'", "unknown-time-unit"),
         ("'SS'", "unknown-time-unit"),
-        ("'seconds'", "unknown-time-unit"),
+        ("'sec'", "unknown-time-unit"),
+        ("'weeks'", "unknown-time-unit"),
         ("''", "unknown-time-unit"),
         ("ss", "window-arguments"),
         ("`ss`", "window-arguments"),

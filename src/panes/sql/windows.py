@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import TypeAlias
 
-from panes.errors import PanesError, suggestion
+from panes.errors import PanesError
 from panes.sql.calls import Call
-from panes.sql.duration import LONGEST, TimeUnit
 from panes.sql.expr import Expr
+from panes.sql.lengths import Wanted, lengths, number
 from panes.sql.over import Over
 from panes.sql.window_kinds import Window, WindowKind
 
@@ -23,6 +22,8 @@ USAGE = {
     "slidingwindow": "slidingwindow(unit, lookback [, lookahead]) [OVER ([PARTITION BY …] [WHEN …])]",
     "statewindow": "statewindow(open, emit) [OVER (PARTITION BY …)]",
 }
+COUNTED = (Wanted("n"), Wanted("every"))
+AROUND = (Wanted("lookback", least=0), Wanted("lookahead", least=0, optional=True))
 
 
 def is_window(name: str) -> bool:
@@ -37,35 +38,33 @@ def parse_window(call: Call) -> Kind:
 
 
 def _tumbling(call: Call) -> Kind:
-    _arity(call, 2, 2)
     _no_over(call)
-    return Window.Tumbling(_unit(call, 0), _number(call, 1, "length"))
+    unit, (length,) = lengths(call, [Wanted("length")], _usage(call))
+    return Window.Tumbling(unit, length)
 
 
 def _hopping(call: Call) -> Kind:
-    _arity(call, 3, 3)
     _no_over(call)
-    return Window.Hopping(_unit(call, 0), _number(call, 1, "size"), _number(call, 2, "hop"))
+    unit, (size, hop) = lengths(call, [Wanted("size"), Wanted("hop")], _usage(call))
+    return Window.Hopping(unit, size, hop)
 
 
 def _session(call: Call) -> Kind:
-    _arity(call, 2, 2)
     _no_over(call)
-    return Window.Session(_unit(call, 0), _number(call, 1, "gap"))
+    unit, (gap,) = lengths(call, [Wanted("gap")], _usage(call))
+    return Window.Session(unit, gap)
 
 
 def _count(call: Call) -> Kind:
     _arity(call, 1, 2)
-    every = _number(call, 1, "every") if len(call.args) == 2 else None
-    return Window.Count(_number(call, 0, "n"), every, _over(call).partition_by)
+    n, *every = (number(call, *one, _usage(call)) for one in zip(call.args, COUNTED, strict=False))
+    return Window.Count(n, every[0] if every else None, _over(call).partition_by)
 
 
 def _sliding(call: Call) -> Kind:
-    _arity(call, 2, 3)
     over = _over(call, when=True)
-    lookahead = _number(call, 2, "lookahead", least=0) if len(call.args) == 3 else None
-    lookback = _number(call, 1, "lookback", least=0)
-    return Window.Sliding(_unit(call, 0), lookback, lookahead, over.partition_by, over.when)
+    unit, (lookback, *lookahead) = lengths(call, AROUND, _usage(call))
+    return Window.Sliding(unit, lookback, lookahead[0] if lookahead else None, over.partition_by, over.when)
 
 
 def _state(call: Call) -> Kind:
@@ -92,44 +91,6 @@ def _arity(call: Call, least: int, most: int) -> None:
     if not least <= given <= most:
         wanted = f"{least} arguments" if least == most else f"{least} or {most} arguments"
         raise PanesError("window-arguments", f"{call.name} takes {wanted}, not {given}", call.span, _usage(call))
-
-
-def _unit(call: Call, index: int) -> TimeUnit:
-    arg = call.args[index]
-    text = arg.string
-    if text is None:
-        raise PanesError(
-            "window-arguments", f"the unit of {call.name} must be a string literal", arg.span, _usage(call)
-        )
-    try:
-        return TimeUnit(text)
-    except ValueError:
-        raise PanesError("unknown-time-unit", f"{text!r} is not a unit of time", arg.span, _unit_meant(text)) from None
-
-
-def _unit_meant(text: str) -> str | None:
-    """A hint for a unit that is written as a word, whole or cut short: `mins` and `m` are minutes."""
-    word = text.lower()
-    often = sorted(TimeUnit, key=lambda unit: unit is TimeUnit.MILLISECONDS)
-    found = [unit.value for unit in often if word and unit.name.lower().startswith(word.removesuffix("s"))]
-    found += [unit.value for unit in often if get_close_matches(word, [unit.name.lower()], n=1)]
-    return f"Did you mean {found[0]}?" if found else suggestion(text, [unit.value for unit in TimeUnit])
-
-
-def _number(call: Call, index: int, name: str, least: int = 1) -> int:
-    arg = call.args[index]
-    value = arg.unsigned
-    if value is None:
-        message = f"{name} of {call.name} must be an unsigned integer literal"
-        raise PanesError("window-arguments", message, arg.span, _usage(call))
-    if value < least:
-        raise PanesError("window-arguments", f"{name} of {call.name} must be above 0", arg.span, _usage(call))
-    unit = call.args[0].string if call.name != "countwindow" else None
-    scale = next((one.microseconds for one in TimeUnit if one.value == unit), 1)
-    if value * scale > LONGEST:
-        beyond = "beyond 10,000 years" if unit is not None else f"more than {LONGEST} rows"
-        raise PanesError("window-arguments", f"{name} of {call.name} is {beyond}", arg.span, _usage(call))
-    return value
 
 
 def _no_over(call: Call) -> None:
