@@ -21,6 +21,8 @@ CASES = {
     "bigint, below": ("bigint", [LEAST, "0"], "10", "1"),
     "bigint, above": ("bigint", [MOST, "0"], "1", "10"),
     "tinyint": ("tinyint", ["-128", "-120", "127", "NULL"], "10", "0"),
+    "decimal(38,0)": ("decimal(38,0)", [f"'{'9' * 38}'", f"'-{'9' * 38}'", "0", "NULL"], "10", "10"),
+    "decimal(10,2)": ("decimal(10,2)", ["99999999.99", "99999999", "-99999999.99", "NULL"], "2", "2.5"),
     "double": ("double", ["'-inf'", "'inf'", "'NaN'", "'NaN'", "-0.0", "0.0", "1e308", "NULL"], "1.0D", "1.0D"),
     "date": ("date", ["'0001-01-01'", "'0001-01-05'", "'9999-12-25'", "'9999-12-31'", "NULL"], "10", "3"),
     "seconds": ("timestamp", ENDS, "INTERVAL 9 SECONDS", "INTERVAL 9 SECONDS"),

@@ -11,7 +11,7 @@ from panes import frames
 from panes.errors import PanesError
 from panes.frames import Edge, Unit
 from panes.kernels.over.calls import WHOLE, Bound, Frame, Values
-from panes.kernels.spark_types import INTEGRAL, decimal
+from panes.kernels.spark_types import INTEGRAL, Decimal, decimal
 from panes.physical import plan as physical
 from panes.spark.expressions import type_of
 from panes.spark.projection import Projection
@@ -45,8 +45,18 @@ def _bound(
         shift = -span if minus else span
         return Bound(edge, Values(f"{own} {shift:+}", span, shift))
     offset = f"CAST({bound.offset} AS {type_})" if _is_number(type_) else f"({bound.offset})"  # as Spark casts it
+    fixed = decimal(type_)
     value = f"CAST(({key.sql}) {'-' if minus else '+'} {offset} AS {type_})"
+    value = value if fixed is None else _within(fixed, type_, f"({key.sql})", offset, minus)
     return Bound(edge, Values(projection.column(value), span))
+
+
+def _within(type_: Decimal, name: str, key: str, offset: str, minus: bool) -> str:
+    """A bound beyond the ends of a decimal type is at its end: Spark's own windows do not fail there."""
+    digits = "9" * type_.precision
+    end = f"{'-' if minus else ''}{digits[type_.scale :]}.{digits[: type_.scale]}"
+    moved = f"try_cast({'try_subtract' if minus else 'try_add'}({key}, {offset}) AS {name})"
+    return f"coalesce({moved}, CASE WHEN {key} IS NOT NULL THEN CAST('{end}' AS {name}) END)"
 
 
 def _is_number(type_: str) -> bool:
