@@ -118,10 +118,18 @@ def _order(c: Choices, below: Shape, free: bool) -> tuple[tuple[str, ...], bool]
         more = ["id"] if below.ordered and (not below.unique or c.chance(30)) else []
         return (below.time or "ts", *more), below.ordered
     options = [name for name, type_ in below.columns.items() if type_ in FLAT and name != "id"]
-    keys = [f"{name}{c.pick(['', ' DESC', ' NULLS LAST', ' DESC NULLS FIRST'])}" for name in c.some(options, 1, 2)]
+    numbers = [name for name in DISTANCES if name in options]
+    if numbers and c.chance(20):
+        return (f"{c.pick(numbers)}{c.pick(DIRECTIONS)}",), False
+    keys = [f"{name}{c.pick(DIRECTIONS)}" for name in c.some(options, 1, 2)]
     if below.ordered and "id" in below.columns and c.chance(70):
         return (*keys, c.pick(["id", "id DESC"])), True
     return tuple(keys), False
+
+
+DIRECTIONS = ["", " DESC", " NULLS LAST", " DESC NULLS FIRST"]
+# How far RANGE frames over numbers reach; over others Spark stops at an overflow, or DuckDB differs about NaN.
+DISTANCES = {"n": ["0", "1", "2"], "d": ["0", "1", "2.5", "50000000"], "w": ["0.0e0", "1.0e0", "2.5e0"]}
 
 
 def _frame(c: Choices, below: Shape, order: tuple[str, ...], total: bool, free: bool) -> str:
@@ -130,7 +138,11 @@ def _frame(c: Choices, below: Shape, order: tuple[str, ...], total: bool, free: 
         return ""
     type_ = below.columns.get(order[0].split()[0], "")
     ranged = not total or c.chance(40)
-    if ranged and (len(order) > 1 or type_ not in ("timestamp", "timestamp_ntz") or order[0] not in ("ts", "we")):
+    distances = DISTANCES.get(order[0].split()[0])
+    if ranged and len(order) == 1 and distances is not None and c.chance(80):
+        starts = ["UNBOUNDED PRECEDING", f"{c.pick(distances)} PRECEDING", "CURRENT ROW"]
+        ends = ["CURRENT ROW", f"{c.pick(distances)} FOLLOWING", "UNBOUNDED FOLLOWING"]
+    elif ranged and (len(order) > 1 or type_ not in ("timestamp", "timestamp_ntz") or order[0] not in ("ts", "we")):
         starts, ends = ["UNBOUNDED PRECEDING", "CURRENT ROW"], ["CURRENT ROW", "UNBOUNDED FOLLOWING"]
     elif ranged:
         amounts = [

@@ -67,8 +67,11 @@ def _said_anew(node: exp.Expr) -> exp.Expr:
             return _call("epoch_us", since)
         case exp.TryCast() | exp.Cast() if (scaled := _scaled(node)) is not None:
             return scaled
-        case exp.TryCast():
+        case exp.TryCast() if not node.args.get("safe"):
             return exp.Cast(**node.args)
+        case exp.SafeAdd() | exp.SafeSubtract():
+            operation = exp.Add if isinstance(node, exp.SafeAdd) else exp.Sub
+            return _call("try", operation(this=exp.Paren(this=node.this), expression=exp.Paren(this=node.expression)))
         case exp.CurrentTimestamp():
             return exp.Literal.string(NOW)
         case exp.Interval(this=exp.Literal(this=number), unit=unit) if unit is not None and "." in str(number):
