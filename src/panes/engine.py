@@ -13,6 +13,7 @@ from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.stateful import StatefulFunction
 from panes.script import Step, steps
+from panes.sql.parameters import Args, with_args
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,12 +94,13 @@ class Engine:
 
         self.functions.stateful.register_function(function, lambda name: is_spark_function(name, self._spark))
 
-    def sql(self, query: str) -> DataFrame:
-        """The result of a query as a DataFrame."""
+    def sql(self, query: str, args: Args | None = None) -> DataFrame:
+        """The result of a query as a DataFrame. `args` are the values of `:name` or `?`, as in `spark.sql`."""
         from panes.spark.build import Builder
         from panes.spark.refusals import underlined_in, whole
         from panes.spark.sources import declared, streams_of
 
+        query = with_args(query, args)
         compiled = self.compile(query)
         beats = heartbeats(self.catalog.streams)
         frames = self._registered()
@@ -107,11 +109,11 @@ class Engine:
         with underlined_in([whole(query), *self.catalog.view_texts()]):
             return builder.build(compiled.physical)
 
-    def explain(self, query: str, format: str = "text") -> str:
+    def explain(self, query: str, format: str = "text", args: Args | None = None) -> str:
         """The logical and the physical plan of a query, as a table or as JSON."""
         if format not in ("text", "json"):
             raise ValueError(f"format is 'text' or 'json', not {format!r}")
-        compiled = self.compile(query)
+        compiled = self.compile(with_args(query, args))
         return compiled.explain() if format == "text" else compiled.explain_json()
 
     def run(
