@@ -1,4 +1,4 @@
-"""`python -m benchmarks [name …]`: run benchmarks by name, or all of them; of growth also one case, as `growth:hopping`.
+"""`python -m benchmarks [name …]`: run benchmarks by name, or all of them; `growth:hopping` is one case.
 
 A benchmark is a module of this package with `run(console)`, which prints its tables and returns its figures; they are
 written to `build/bench/<name>.json`. To add one, write the module and a row of `BENCHMARKS`.

@@ -211,7 +211,14 @@ def test_state_of_another_format_is_refused() -> None:
 
 @pytest.mark.parametrize(("count", "compressed"), [(1, False), (100, True)])
 def test_a_directory_of_many_chunks_is_compressed(count: int, compressed: bool) -> None:
-    one = {"rows": 10, "low": 1704067200000000, "high": 1704067200000000, "kind": "", "bytes": 688, "digest": "e00ea697"}
+    one = {
+        "rows": 10,
+        "low": 1704067200000000,
+        "high": 1704067200000000,
+        "kind": "",
+        "bytes": 688,
+        "digest": "e00ea697",
+    }
     directory = Directory("0f6ce985", tuple({"id": str(number), **one} for number in range(count)), {"closed": None})
     blob, text = directory.encode(), json.dumps(directory.__dict__).encode()
     assert (blob != text) == compressed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,9 +63,7 @@ def test_windows_are_merged_from_their_slices(
     one = Rollups(size, 1, grouping(*FOLDS), fan_out)
     found = merged(one, chunks, sorted(starts), 1 << 20 if at_once else 200)
     expected = definition(chunks, sorted(starts), size)
-    assert found == {
-        window: (sum(v), min(v), max(v), sum(v) / len(v), v[0], v[-1]) for window, v in expected.items()
-    }
+    assert found == {window: (sum(v), min(v), max(v), sum(v) / len(v), v[0], v[-1]) for window, v in expected.items()}
 
 
 @settings(max_examples=20)
@@ -79,7 +78,7 @@ def test_groups_that_hold_values(chunks: list[list[Row]], first: int, size: int)
 @pytest.mark.parametrize("most", [1 << 30, 1 << 14])
 def test_thousands_of_windows_that_close_at_once(most: int) -> None:
     """Two keys, one with a row in each slice; windows of 1,000 hops."""
-    rows: list[Row] = [(time, "a", time) for time in range(3_000)] + [(1_500, "b", 1)]
+    rows: list[Row] = [*((time, "a", time) for time in range(3_000)), (1_500, "b", 1)]
     starts = list(range(-1_000, 3_000))
     found = merged(Rollups(1_000, 1, grouping(FOLDS[0]), 4), [rows[:2_000], rows[2_000:]], starts, most)
     times = {start: range(max(0, start), min(3_000, start + 1_000)) for start in starts}
@@ -95,7 +94,7 @@ def test_a_window_alone_has_one_stage() -> None:
 @given(st.sets(st.integers(-300, 300), min_size=1), st.integers(8, 100))
 def test_a_stage_lies_in_the_one_above(starts: set[int], size: int) -> None:
     found = stages(np.array(sorted(starts)), size, [length for length in (2, 4) if 2 * length <= size])
-    for above, below in zip(found, found[1:], strict=False):
+    for above, below in pairwise(found):
         inner = present(above.inner)
         assert (above.low <= below.low[inner]).all()
         assert (below.low[inner] < below.high[inner]).all()

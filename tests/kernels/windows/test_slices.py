@@ -46,7 +46,6 @@ from ..harness import (
     step_twice,
 )
 
-
 # Folds of a fixed size, which are rolled up.
 NAMES = ("sum", "min", "max", "avg", "first", "last")
 SMALL = tuple(Fold(present(accumulator(name, ["bigint"])), (VALUE,), None, f"a_{name}") for name in sorted(NAMES))

@@ -3,9 +3,9 @@
     slices   1 2 1 3 2 2 1 1 4 …     a group for each slice and key
     spans    [  7  ] [  6  ] [ …     one for every `fan_out` hops, aligned; then for `fan_out` of those, and so on
 
-A window takes the longest spans that lie in it, and shorter ones, at last slices, only at its two ends: a few groups for
-each length, however many hops it has. Spans are those of the chunk's own slices. So rows that come late to an old slice
-are in a newer chunk with spans of its own, and no chunk depends on another.
+A window takes the longest spans that lie in it, and at its two ends shorter ones, and slices: a few groups for each
+length, however many hops it has. Spans are those of the chunk's own slices. So rows that come late to an old slice are
+in a newer chunk, which has spans of its own, and no chunk depends on another.
 
 Groups that hold values are not rolled up: each length would hold all values again, and a window needs them all anyway.
 """
@@ -199,5 +199,7 @@ def distinct(ascending: Times) -> int:
 
 
 def _stacked(levels: Sequence[tuple[int, pa.Table]]) -> pa.Table:
-    tables = [table.append_column(SPAN, pa.repeat(pa.scalar(length, pa.int64()), len(table))) for length, table in levels]
+    tables = [
+        table.append_column(SPAN, pa.repeat(pa.scalar(length, pa.int64()), len(table))) for length, table in levels
+    ]
     return pa.concat_tables(tables, promote_options="permissive").combine_chunks()

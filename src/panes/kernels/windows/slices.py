@@ -3,8 +3,8 @@
     hop    |----|----|----|        size 10, hop 4: edges at 0, 2, 4, 6, 8, 10, …
     slices |-|--|-|--|-|--|        (4k and 4k + 10 mod 4)
 
-A window is the merge of its slices. With size = hop a slice is the window. Where there are many hops in a window, chunks
-have roll-ups of their slices, and a window is merged from these.
+A window is the merge of its slices. With size = hop a slice is the window. Where a window has many hops, chunks have
+roll-ups of their slices, and it is merged from these.
 """
 
 from __future__ import annotations
