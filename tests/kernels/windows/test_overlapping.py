@@ -95,7 +95,7 @@ def test_a_window_alone_has_one_stage() -> None:
 def test_a_stage_lies_in_the_one_above(starts: set[int], size: int) -> None:
     found = stages(np.array(sorted(starts)), size, [length for length in (2, 4) if 2 * length <= size])
     for above, below in pairwise(found):
-        inner = present(above.inner)
+        inner = above.inner
         assert (above.low <= below.low[inner]).all()
         assert (below.low[inner] < below.high[inner]).all()
         assert (below.high[inner] <= above.high).all()

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from panes.kernels.windows.rollups import Intervals, Numbers, Ranges, Rollups, down, up
@@ -26,15 +27,19 @@ MOST_BYTES = 64 << 20  # of groups that are merged at once, about
 
 @dataclass(frozen=True)
 class Stage:
-    """Intervals of time, ascending; `inner` says for each which one of the next stage lies in it."""
+    """Intervals of time, ascending; `inner` says which one of the next stage, if there is one, lies in each."""
 
     low: Times
     high: Times
-    inner: Numbers | None = None
+    inner: Numbers
 
     @property
     def numbers(self) -> Numbers:
         return np.arange(len(self.low))
+
+    @property
+    def whole(self) -> Intervals:
+        return Intervals(self.numbers, self.low, self.high)
 
     def around(self, next_: Stage) -> Intervals:
         """What an interval has on both sides of the one of the next stage in it."""
@@ -43,41 +48,41 @@ class Stage:
         sides = before + after
         return sides.only(sides.low < sides.high)
 
+    def inside(self, groups: Numbers) -> Ranges:
+        """Where the groups of the next stage's intervals are; `groups` are these intervals, ascending."""
+        first, last = (np.searchsorted(groups, self.inner, side) for side in ("left", "right"))
+        return Ranges(self.numbers, first, last)
+
 
 def stages(starts: Times, size: int, lengths: Sequence[int]) -> list[Stage]:
     """From the windows themselves to what most of them share.
 
     >>> [len(stage.low) for stage in stages(np.arange(1000), 5000, (16, 256))]
-    [1000, 125, 9]
+    [1000, 126, 9]
     """
-    found = [Stage(starts, starts + size)]
+    none = np.zeros(0, np.int64)
+    found = [Stage(starts, starts + size, none)]
     for length in lengths:
         low, high = up(found[-1].low, length), down(found[-1].high, length)
         begins = np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1]))
         if SHARED * int(begins.sum()) <= len(low):
             found[-1] = replace(found[-1], inner=np.cumsum(begins) - 1)
-            found.append(Stage(low[begins], high[begins]))
+            found.append(Stage(low[begins], high[begins], none))
     return found
 
 
 def merged_windows(rollups: Rollups, tables: Sequence[pa.Table], starts: Times, most: int = MOST_BYTES) -> pa.Table:
     """The groups of the windows with these starts, ascending, from chunks that `rollups` made.
 
-    In place of the slice they have the start of the window. Windows without groups may be among them.
+    In place of the slice they have the start of the window. A window may have none.
     """
-    below: Stage | None = None
-    groups: pa.Table | None = None
-    for stage in reversed(stages(starts, rollups.size, rollups.lengths)):
-        if below is None or groups is None:
-            parts = [(table, rollups.find(table, Intervals(stage.numbers, stage.low, stage.high))) for table in tables]
-        else:
-            parts = [(table, rollups.find(table, stage.around(below))) for table in tables]
-            assert stage.inner is not None
-            numbers = groups[rollups.slice].to_numpy()
-            first, last = (np.searchsorted(numbers, stage.inner, side) for side in ("left", "right"))
-            parts.append((groups, Ranges(stage.numbers, first, last)))
+    below, *above = reversed(stages(starts, rollups.size, rollups.lengths))
+    parts = [(table, rollups.find(table, below.whole)) for table in tables]
+    groups = _merged(rollups, parts, len(below.low), most)
+    for stage in above:
+        parts = [(table, rollups.find(table, stage.around(below))) for table in tables]
+        parts.append((groups, stage.inside(groups[rollups.slice].to_numpy())))
         below, groups = stage, _merged(rollups, parts, len(stage.low), most)
-    assert groups is not None
     numbers = groups[rollups.slice].to_numpy()
     return groups.set_column(groups.column_names.index(rollups.slice), rollups.slice, pa.array(starts[numbers]))
 
@@ -85,7 +90,7 @@ def merged_windows(rollups: Rollups, tables: Sequence[pa.Table], starts: Times, 
 def _merged(rollups: Rollups, parts: Sequence[tuple[pa.Table, Ranges]], count: int, most: int) -> pa.Table:
     """The groups of ranges, merged by what the ranges belong to, and sorted by that; a part of them at a time."""
     merged = [rollups.grouping.merge([part, part.slice(0, 0)]) for part in _pieces(rollups, parts, count, most)]
-    return pa.concat_tables([rollups.sorted(one) for one in merged]).combine_chunks()
+    return pa.concat_tables([rollups.sorted(one) for one in merged])
 
 
 def _pieces(rollups: Rollups, parts: Sequence[tuple[pa.Table, Ranges]], count: int, most: int) -> Iterator[pa.Table]:
@@ -101,7 +106,7 @@ def _pieces(rollups: Rollups, parts: Sequence[tuple[pa.Table, Ranges]], count: i
         )
 
 
-def _taken(rollups: Rollups, table: pa.Table, ranges: Ranges, some: np.ndarray) -> pa.Table:
+def _taken(rollups: Rollups, table: pa.Table, ranges: Ranges, some: npt.NDArray[np.bool_]) -> pa.Table:
     if not some.all():
         chosen = some[ranges.of]
         ranges = Ranges(ranges.of[chosen], ranges.first[chosen], ranges.last[chosen])
