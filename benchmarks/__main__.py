@@ -1,4 +1,4 @@
-"""`python -m benchmarks [name …]`: run benchmarks by name, or all of them.
+"""`python -m benchmarks [name …]`: run benchmarks by name, or all of them; `growth:hopping` is one case.
 
 A benchmark is a module of this package with `run(console)`, which prints its tables and returns its figures; they are
 written to `build/bench/<name>.json`. To add one, write the module and a row of `BENCHMARKS`.
@@ -14,6 +14,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.growth_cases import CASES
+
 BENCHMARKS = {
     "compile": "benchmarks.compile_time",
     "accumulators": "benchmarks.accumulators",
@@ -28,13 +30,15 @@ RESULTS = Path("build/bench")
 
 def main(names: list[str]) -> int:
     console = Console()
-    unknown = [name for name in names if name not in BENCHMARKS]
+    known = [*BENCHMARKS, *(f"growth:{case.name}" for case in CASES)]
+    unknown = [name for name in names if name not in known]
     if unknown:
-        console.print(f"no benchmark is called {', '.join(unknown)}; there is {', '.join(BENCHMARKS)}")
+        console.print(f"no benchmark is called {', '.join(unknown)}; there is {', '.join(known)}")
         return 2
     for name in names or BENCHMARKS:
-        figures = import_module(BENCHMARKS[name]).run(console)
-        write(name, figures, console)
+        module, *case = name.split(":")
+        figures = import_module(BENCHMARKS[module]).run(console, *case)
+        write(name.replace(":", "-"), figures, console)
     return 0
 
 

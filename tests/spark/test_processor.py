@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,7 @@ from panes.spark import processor
 from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache
 from panes.spark.processor import ShardProcessor
-from panes.spark.shard import SHIFT_MS, Shard
+from panes.spark.shard import SHIFT_MS, Directory, Shard
 
 SECOND = 1_000_000
 TIME, KEY, VALUE, ID, CHANGE, PLACE = "ts", "k", "v", "id", "change", "place"
@@ -206,3 +207,20 @@ def test_state_of_another_format_is_refused() -> None:
     with pytest.raises(PanesError) as error:
         task("session", store, 1, blobs("session", 1))
     assert error.value.code == "state-mismatch"
+
+
+@pytest.mark.parametrize(("count", "compressed"), [(1, False), (100, True)])
+def test_a_directory_of_many_chunks_is_compressed(count: int, compressed: bool) -> None:
+    one = {
+        "rows": 10,
+        "low": 1704067200000000,
+        "high": 1704067200000000,
+        "kind": "",
+        "bytes": 688,
+        "digest": "e00ea697",
+    }
+    directory = Directory("0f6ce985", tuple({"id": str(number), **one} for number in range(count)), {"closed": None})
+    blob, text = directory.encode(), json.dumps(directory.__dict__).encode()
+    assert (blob != text) == compressed
+    assert len(blob) <= (len(text) / 4 if compressed else len(text))
+    assert Directory.decode(blob) == Directory.decode(text) == directory

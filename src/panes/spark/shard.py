@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -20,6 +21,7 @@ from panes.spark.chunk_cache import chunk_cache, digest_of
 from panes.spark.counters import CLOCK, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
 
 VERSION = 1  # of the directory
+LONG = 1024  # bytes of a directory that is compressed
 DIRECTORY, IDENTITY = "directory", "identity"  # keys among the chunks
 SHIFT_MS = SHIFT // 1000
 
@@ -46,11 +48,13 @@ class Directory:
         return sum(chunk["bytes"] for chunk in self.chunks)
 
     def encode(self) -> bytes:
-        return json.dumps(self.__dict__).encode()
+        """As JSON; one of many chunks is compressed, for it is written in every micro-batch."""
+        blob = json.dumps(self.__dict__).encode()
+        return blob if len(blob) < LONG else zlib.compress(blob, 1)
 
     @staticmethod
     def decode(blob: bytes) -> Directory:
-        found = json.loads(blob)
+        found = json.loads(blob if blob.startswith(b"{") else zlib.decompress(blob))
         if found.get("version") != VERSION:
             raise another_version()
         return Directory(**{**found, "chunks": tuple(found["chunks"])})

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from present import present
 
-from panes.kernels.aggregates.grouping import Grouping
-from panes.kernels.kernel import Clock, State
+from panes.kernels.aggregates.accumulators import accumulator
+from panes.kernels.aggregates.grouping import COUNT, Fold, Grouping
+from panes.kernels.kernel import Clock, State, new_chunk, numbered_chunks
 from panes.kernels.state.compaction import LAYERS
+from panes.kernels.windows.rollups import KIND, SPAN
 from panes.kernels.windows.slices import SLICE, SliceWindows
 
 from ..harness import (
@@ -25,6 +29,7 @@ from ..harness import (
     ORDER,
     RESTARTS,
     TIME,
+    VALUE,
     Arrived,
     Batch,
     Row,
@@ -34,18 +39,29 @@ from ..harness import (
     check_lazy,
     cut,
     packed,
+    plain,
     punctual,
     run,
     script,
     step_twice,
 )
 
+# Folds of a fixed size, which are rolled up.
+NAMES = ("sum", "min", "max", "avg", "first", "last")
+SMALL = tuple(Fold(present(accumulator(name, ["bigint"])), (VALUE,), None, f"a_{name}") for name in sorted(NAMES))
+
 
 def kernel(size: int, hop: int, keys: tuple[str, ...] = (KEY,), late: bool = True) -> SliceWindows:
     return SliceWindows(size, hop, TIME, keys, Grouping((SLICE, *keys), FOLDS, ORDER), late)
 
 
-def definition(ticks: list[Tick], size: int, hop: int, keyed: bool = True) -> tuple[list[Counter[Any]], int]:
+def rolled(size: int, hop: int, fan_out: int = 2) -> SliceWindows:
+    return SliceWindows(size, hop, TIME, (KEY,), Grouping((SLICE, KEY), SMALL, ORDER), fan_out=fan_out)
+
+
+def definition(
+    ticks: list[Tick], size: int, hop: int, keyed: bool = True, values: Callable[[list[Arrived]], Any] = aggregated
+) -> tuple[list[Counter[Any]], int]:
     """Every start that is a multiple of the hop with start <= t < start + size, open while start + size > W."""
     open_: dict[Any, list[Arrived]] = defaultdict(list)
     steps, late = [], 0
@@ -58,12 +74,18 @@ def definition(ticks: list[Tick], size: int, hop: int, keyed: bool = True) -> tu
                 open_[start, one.row.key if keyed else None].append(one)
             late += bool(starts) and all(s + size <= mark for s in starts)
         closed = [window for window in open_ if tick.flush or window[0] + size <= mark]
-        steps.append(Counter(_output(start, key, open_.pop((start, key)), size, keyed) for start, key in closed))
+        groups = [(start, key, values(open_.pop((start, key)))) for start, key in closed]
+        steps.append(Counter((*group, *([key] if keyed else []), start + size, start) for start, key, group in groups))
     return steps, late
 
 
-def _output(start: int, key: str | None, rows: list[Arrived], size: int, keyed: bool) -> tuple[Any, ...]:
-    return (*aggregated(rows), *([key] if keyed else []), start + size, start)
+def small(rows: list[Arrived]) -> tuple[Any, ...]:
+    """What SMALL say of a group of rows."""
+    values = [one.row.value for one in sorted(rows, key=lambda one: one.order)]
+    some = [value for value in values if value is not None]
+    if not some:
+        return None, None, None, None, None, None
+    return sum(some) / len(some), values[0], values[-1], max(some), min(some), sum(some)
 
 
 @settings(max_examples=120)
@@ -77,6 +99,49 @@ def test_hopping_is_its_definition(
     assert done.steps == steps
     assert done.late == late
     assert not done.state.chunks
+
+
+@settings(max_examples=60)
+@given(batches(), DELAYS, st.integers(1, 60), st.integers(1, 3), st.integers(2, 3), RESTARTS, IDLE)
+def test_many_hops_are_their_definition(
+    batches: list[Batch], delay: int, size: int, hop: int, fan_out: int, restarts: set[int], idle: list[bool]
+) -> None:
+    """Up to 120 hops in a window, of half a millisecond; sizes that are no multiples of the hop; late rows."""
+    one = rolled(size * MS, hop * MS // 2, fan_out)
+    ticks = script(batches, delay, idle)
+    steps, late = definition(ticks, one.size, one.hop, values=small)
+    done = run(one, ticks, restarts)
+    assert done.steps == steps
+    assert done.late == late
+    assert not done.state.chunks
+
+
+@settings(max_examples=10)
+@given(
+    st.integers(8, 20),
+    st.integers(900, 1_100),
+    st.integers(1, 2),
+    st.sets(st.integers(1, 300), max_size=8),
+    RESTARTS,
+)
+def test_a_thousand_hops_are_their_definition(
+    step: int, size: int, hop: int, cuts: set[int], restarts: set[int]
+) -> None:
+    """With rows late for some of their windows now and then, and windows that close by the hundred."""
+    times = sorted(range(0, 3_000, step), key=lambda time: time + time % 7 * 50)
+    rows = [Row(time * MS, "ab"[time % 2], 0, time) for time in times]
+    one = rolled(size * MS, hop * MS, 3)
+    ticks = script(cut(rows, cuts), 100 * MS)
+    steps, late = definition(ticks, one.size, one.hop, values=small)
+    done = run(one, ticks, restarts)
+    assert done.steps == steps
+    assert done.late == late
+
+
+@settings(max_examples=10)
+@given(batches(), DELAYS, st.integers(1, 30), st.integers(0, 2))
+def test_wake_of_many_hops_is_never_too_late(batches: list[Batch], delay: int, size: int, quiet: int) -> None:
+    check_lazy(rolled(size * MS, MS // 2), batches, delay, quiet)
 
 
 @settings(max_examples=50)
@@ -160,3 +225,64 @@ def test_few_chunks_remain() -> None:
         state = step_twice(one, state, packed(one, rows), Clock()).state
     assert sum(chunk.rows for chunk in state.chunks) == 256
     assert len(state.chunks) <= LAYERS + 1
+
+
+def every_slice(count: int) -> list[Arrived]:
+    return [Arrived(Row(time * MS, "a"), 0, time) for time in range(count)]
+
+
+def test_slices_are_rolled_up_and_a_late_row_counts() -> None:
+    """Size 100, hop 1, W = 150: of the windows that hold 60, those from [51, 151) on are open."""
+    one = rolled(100 * MS, MS)
+    first = step_twice(one, State(), packed(one, every_slice(140)), Clock())
+    assert SPAN in first.state.chunks[0].load().column_names
+    late = [Arrived(Row(60 * MS, "a", 0, 1_000), 1, 0)]
+    second = step_twice(one, first.state, packed(one, late), Clock(150 * MS))
+    third = step_twice(one, second.state, None, Clock(160 * MS))
+    sums = dict(zip(*(present(third.rows)[name].to_pylist() for name in ("window_start", "a_sum")), strict=True))
+    assert sums == {start * MS: 140 - start + 1_000 for start in range(51, 61)}
+
+
+def test_windows_after_a_long_gap_are_found() -> None:
+    """More windows lie between two rows than there are groups."""
+    one = rolled(10 * MS, MS)
+    rows = [Arrived(Row(time * MS, "a"), 0, time) for time in (0, 1_000_000)]
+    done = run(one, [Tick(rows, None), Tick(None, 2_000_000 * MS)])
+    starts = sorted(row[-1] // MS for row in done.rows)
+    assert starts == [*range(-9, 1), *range(999_991, 1_000_001)]
+
+
+def test_chunks_of_an_old_checkpoint_are_read_and_written_anew() -> None:
+    """They have no roll-ups, and their groups are in no order."""
+    one = rolled(100 * MS, MS)
+    groups = present(packed(one, every_slice(140)[::-1])).drop_columns([COUNT])
+    with numbered_chunks():
+        old = State((new_chunk(groups, SLICE),), {"closed": None}, 1)
+    new = step_twice(one, State(), packed(one, every_slice(140)), Clock()).state
+    more = packed(one, [Arrived(Row(time * MS, "a"), 1, time) for time in (25, 26, 27)])
+    for state in (old, new):
+        after = step_twice(one, state, more, Clock(60 * MS))
+        assert {chunk.kind for chunk in after.state.chunks} == {KIND}
+    clock = Clock(120 * MS)
+    results = [run_steps(one, state, [None, more, None], clock) for state in (old, new)]
+    assert results[0] == results[1]
+    assert results[0].total() == 120 + 119
+
+
+def run_steps(one: SliceWindows, state: State, batches: list[Any], clock: Clock) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    for number, batch in enumerate(batches):
+        step = step_twice(one, state, batch, clock if number < 2 else Clock(clock.watermark, flush=True))
+        found.update(plain(step.rows))
+        state = step.state
+    return found
+
+
+def test_a_jump_closes_thousands_of_windows() -> None:
+    """Ten keys in each of 3,000 slices; windows of 1,000 hops."""
+    one = SliceWindows(1_000 * MS, MS, TIME, (KEY,), Grouping((SLICE, KEY), SMALL[-1:], ORDER))
+    rows = [Arrived(Row(at // 10 * MS, f"{at % 10}"), 0, at) for at in range(30_000)]
+    state = step_twice(one, State(), packed(one, rows), Clock()).state
+    found = present(step_twice(one, state, None, Clock(3_600 * MS)).rows)
+    counts = [min(3_000, start + 1_000) - max(0, start) for start in range(-999, 2_601)]
+    assert found["a_sum"].to_pylist() == [count for count in counts for _ in range(10)]

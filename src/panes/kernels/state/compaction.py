@@ -73,10 +73,11 @@ def layered(
     load: Callable[[Chunk], pa.Table] = lambda chunk: chunk.load(),
     size_of: Callable[[Chunk], int] = lambda chunk: chunk.rows,
     size: Callable[[pa.Table], int] = lambda table: table.num_rows,
+    fan: int = LAYERS,
 ) -> tuple[tuple[Chunk, ...], list[pa.Table]]:
     """The chunks that stay, and the tables that are to be one, the newest first."""
     base, layers = chunks[:1], chunks[1:]
     if not base or 2 * (size(new) + sum(map(size_of, layers))) >= size_of(base[0]):
         return (), [new, *(load(chunk) for chunk in reversed(chunks))]
-    kept, tables = tiered(layers, new, load, size_of, size, LAYERS, size_of(base[0]))
+    kept, tables = tiered(layers, new, load, size_of, size, fan, size_of(base[0]))
     return (*base, *kept), tables

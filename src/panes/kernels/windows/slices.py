@@ -3,7 +3,8 @@
     hop    |----|----|----|        size 10, hop 4: edges at 0, 2, 4, 6, 8, 10, …
     slices |-|--|-|--|-|--|        (4k and 4k + 10 mod 4)
 
-A window is the merge of its slices. With size = hop a slice is the window.
+A window is the merge of its slices. With size = hop a slice is the window. Where a window has many hops, chunks have
+roll-ups of their slices, and it is merged from these.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from panes.kernels.aggregates.grouping import COUNT, Grouping
 from panes.kernels.changelog.changes import difference
 from panes.kernels.duck import query, quoted, same
 from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk, seconds
-from panes.kernels.state.compaction import layered
+from panes.kernels.state.compaction import FAN, LAYERS, layered
 from panes.kernels.state.key_hash import HASH, Hashes, encoding, hashes, matches, sorted_by_hash
+from panes.kernels.windows.overlapping import merged_windows
+from panes.kernels.windows.rollups import FAN_OUT, KIND, Rollups
 from panes.kernels.windows.starts import Starts, Times
 
 SLICE, START, END = "slice", "window_start", "window_end"
@@ -77,6 +80,7 @@ class SliceWindows:
     grouping: Grouping  # by SLICE and the keys
     late: bool = True
     changes: bool = False  # after each batch the groups that changed come out, and closing is silent
+    fan_out: int = FAN_OUT  # of roll-ups
 
     def depends_on(self) -> dict[str, Any]:
         lengths = {"size": seconds(self.size), "hop": seconds(self.hop)}
@@ -197,10 +201,26 @@ class SliceWindows:
         """A new chunk for the batch; of older ones that it takes in, closed windows are left out."""
         if not batch.num_rows:
             return chunks
-        kept, parts = layered(chunks, batch, lambda chunk: self._open(self._groups(chunk), closed), *self._sizes)
+        if self._overlapping:
+            chunks = tuple(chunk if chunk.kind == KIND else self._rollups.chunk(chunk.load()) for chunk in chunks)
+        fan = FAN if self._overlapping else LAYERS
+        kept, parts = layered(chunks, batch, lambda chunk: self._open(self._groups(chunk), closed), *self._sizes, fan)
         merged = self.grouping.merge(parts) if len(parts) > 1 else self.grouping.merge([batch, batch.slice(0, 0)])
+        if not merged.num_rows:
+            return kept
+        if self._overlapping:
+            return (*kept, self._rollups.chunk(merged))
         merged = sorted_by_hash(merged, self.keys) if self.changes else merged
-        return (*kept, new_chunk(merged, SLICE, self._kind)) if merged.num_rows else kept
+        return (*kept, new_chunk(merged, SLICE, self._kind))
+
+    @property
+    def _overlapping(self) -> bool:
+        """Whether windows are merged from several slices when they close."""
+        return self.size != self.hop and not self.changes
+
+    @property
+    def _rollups(self) -> Rollups:
+        return Rollups(self.size, self.hop, self.grouping, self.fan_out)
 
     @property
     def _kind(self) -> str:
@@ -215,6 +235,8 @@ class SliceWindows:
         return (lambda chunk: chunk.bytes), (lambda table: table.nbytes)
 
     def _groups(self, chunk: Chunk) -> pa.Table:
+        if self._overlapping:
+            return self._rollups.slices(self._rollups.load(chunk))
         groups = chunk.load()
         return groups.drop_columns([HASH]) if HASH in groups.column_names else groups
 
@@ -232,21 +254,26 @@ class SliceWindows:
         touched = [c for c in chunks if watermark is None or self._first_end(c.low) <= watermark]
         if not touched or (closed is not None and watermark is not None and closed >= watermark):
             return []
-        tables = [self._reached(self._groups(chunk), closed, watermark) for chunk in touched]
         if self.size == self.hop:
+            tables = [self._reached(self._groups(chunk), closed, watermark) for chunk in touched]
             return self._due_slices(self.grouping.merge(tables), closed, watermark)
-        parts = pa.concat_tables(tables, promote_options="permissive")
-        due = self._windows(parts[SLICE].to_numpy(), closed, watermark)
-        if not due.num_rows:
+        starts = self._due_starts(touched, closed, watermark)
+        if not len(starts):
             return []
-        names = [quoted(name) for name in self.keys]
-        merges = [fold.merge_sql() for fold in self.grouping.folds]
-        sql = (
-            f"SELECT {', '.join([f'{START} AS {SLICE}', *names, *merges])} "
-            f"FROM parts JOIN due ON {SLICE} >= {START} AND {SLICE} < {START} + {self.size} "
-            f"GROUP BY {', '.join([START, *names])}"
-        )
-        return [self._bounded(query(sql, parts=self._with_core(parts, due), due=due))]
+        groups = merged_windows(self._rollups, [self._rollups.load(chunk) for chunk in touched], starts)
+        return [self._bounded(groups)] if groups.num_rows else []
+
+    def _due_starts(self, chunks: list[Chunk], closed: int | None, watermark: int | None) -> Times:
+        """The windows that end in (closed, watermark], from the first to the last that have rows.
+
+        Between these may be others that have none. Where there are more windows than groups, they are left out.
+        """
+        ends = np.array([min(chunk.low for chunk in chunks), max(chunk.high for chunk in chunks)])
+        starts = self._ending(self._starts(ends).hull(), closed, watermark)
+        if starts.count > sum(chunk.rows for chunk in chunks):
+            slices = np.concatenate([self._groups(chunk)[SLICE].to_numpy() for chunk in chunks])
+            starts = self._ending(self._starts(slices), closed, watermark)
+        return starts.all()
 
     def _reached(self, groups: pa.Table, closed: int | None, watermark: int | None) -> pa.Table:
         """The groups of slices that lie in a window which ends in (closed, watermark]."""
@@ -254,17 +281,6 @@ class SliceWindows:
         inside = np.full(len(slices), True) if watermark is None else slices < watermark
         inside &= True if closed is None else self._last_end(slices) > closed
         return groups if inside.all() else groups.filter(pa.array(inside))
-
-    def _with_core(self, groups: pa.Table, due: pa.Table) -> pa.Table:
-        """The slices that all due windows have in common, merged into one: it is in all of them."""
-        ends = pc.min_max(due[START]).as_py()
-        slices = groups[SLICE].to_numpy()
-        core = (slices >= ends["max"]) & (slices < ends["min"] + self.size)
-        if due.num_rows == 1 or not core.any():
-            return groups
-        place = groups.column_names.index(SLICE)
-        groups = groups.set_column(place, SLICE, pa.array(np.where(core, ends["max"], slices)))
-        return self.grouping.merge([groups, groups.slice(0, 0)])
 
     def _due_slices(self, groups: pa.Table, closed: int | None, watermark: int | None) -> list[pa.Table]:
         """Tumbling windows are slices: there is nothing to merge."""

@@ -67,6 +67,14 @@ class Starts:
         first, last = np.append(self.first, other.first), np.append(self.last, other.last)
         return Starts(first, last, self.hop)._apart()
 
+    def hull(self) -> Starts:
+        """One range from the first start to the last.
+
+        >>> Starts.of_ranges([[0, 8], [20, 30]], hop=2).hull().ranges
+        [[0, 30]]
+        """
+        return Starts(self.first[:1], self.last[-1:], self.hop)
+
     def between(self, after: int | None, until: int | None) -> Starts:
         """The starts in (after, until].
 
