@@ -28,6 +28,19 @@ Hashes = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 
+SPARKS_ERROR = 0.05  # where a call has none
+
+
+def distinct(error: float | None) -> Distinct:
+    """A sketch with a relative standard deviation of at most `error`.
+
+    Its states may also be those of the first checkpoints: the 4,096 least hashes, or 1 / error^2 of them.
+    """
+    if error is None:
+        return Distinct(precision(SPARKS_ERROR), 4096)
+    return Distinct(precision(error), ceil(round(error**-2, 6)) + 2)
+
+
 def precision(error: float) -> int:
     """The bits of a register's number for a relative standard deviation of at most `error`: as many as Spark takes.
 
@@ -39,10 +52,18 @@ def precision(error: float) -> int:
 
 @dataclass(frozen=True)
 class Distinct:
-    """`bits` is the precision. Before, states were the `least_kept` least hashes: those that have fewer have all."""
+    """`bits` is the precision. A state of the first checkpoints that has fewer than `least_kept` hashes has all."""
 
     bits: int
     least_kept: int
+
+    @property
+    def state_type(self) -> pa.DataType:
+        return pa.list_(pa.int64())
+
+    def sql(self, step: str, column: str) -> str:
+        """A step as DuckDB calls it, over a column."""
+        return f"distinct_{step}({column}, {self.bits}, {self.least_kept})"
 
     @property
     def registers(self) -> int:

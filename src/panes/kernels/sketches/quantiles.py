@@ -42,6 +42,7 @@ STATE = pa.struct(
         ("counts", pa.list_(pa.int64())),
     ]
 )
+STATE_SQL = 'STRUCT(cut BIGINT, least DOUBLE, most DOUBLE, "values" DOUBLE[], counts BIGINT[])'
 LEAST, GREATEST = -(2**63), 2**63 - 1
 
 
@@ -51,6 +52,14 @@ class Quantiles:
 
     size: int
     points: tuple[float, ...]
+
+    @property
+    def state_type(self) -> pa.DataType:
+        return STATE
+
+    def sql(self, step: str, column: str) -> str:
+        """A step as DuckDB calls it, over a column."""
+        return f"quantiles_{step}({column}, {self.size}, {list(self.points)}::DOUBLE[])"
 
     def fold(self, values: Column) -> pa.Array:
         """The state of each list of doubles."""
