@@ -46,7 +46,8 @@ class Accumulator:
     """`value_type` is the Spark type of what `evaluate` gives; `counts` restricts the rows that are folded.
 
     `compact` makes a state smaller that was folded or merged; `evaluate` takes one that was not made so, too.
-    `holds_values`: a state can hold many values; where it is a sketch, it holds so many at most. `in_window` is `fold` where DuckDB takes another text for a window.
+    `holds_values`: a state can hold many values; a sketch, so many at most. `in_window` is `fold` where DuckDB takes
+    another text for a window.
     """
 
     fold: str

@@ -49,7 +49,7 @@ class Running:
 
     @property
     def carry(self) -> Carry:
-        return Carry(self.partition, "running")
+        return Carry(self.partition, "running", holds_values=any(map(is_sketched, self.calls)))
 
     @property
     def expiry(self) -> Expiry:
@@ -129,7 +129,7 @@ class Running:
     def _running(
         self, table: Sorted, first: Places, known: pa.Table | None, carried: Places, last: Places
     ) -> tuple[dict[str, Column], Sorted]:
-        """The accumulators at the last rows, and the rows with their values. A call may read the value of an earlier."""
+        """The accumulators at the last rows, and the rows with their values; a call may read that of an earlier one."""
         states: dict[str, Column] = {}
         number = table.rows[NUMBER].to_numpy()
         for calls in _waves([call for call in self.calls if not is_sketched(call)]):

@@ -1,8 +1,8 @@
 """Sketches over frames that begin or end with the partition: found at every row in one go, without a state for each.
 
-    v                        3  1  3  7
-    distinct so far          1  2  2  3       a frame UNBOUNDED PRECEDING .. e has the value at its last row,
-    distinct from here on    3  3  2  1       one e .. UNBOUNDED FOLLOWING that at its first
+v                        3  1  3  7
+distinct so far          1  2  2  3       a frame UNBOUNDED PRECEDING .. e has the value at its last row,
+distinct from here on    3  3  2  1       one e .. UNBOUNDED FOLLOWING that at its first
 """
 
 from __future__ import annotations

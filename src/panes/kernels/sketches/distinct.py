@@ -21,7 +21,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from panes.kernels.sketches.lists import Column, Lists, Mask, Places, changes, combined, list_array, so_far, sorted_places, starts
+from panes.kernels.sketches.lists import (
+    Column,
+    Lists,
+    Mask,
+    Places,
+    changes,
+    combined,
+    list_array,
+    so_far,
+    sorted_places,
+    starts,
+)
 
 Registers = npt.NDArray[np.uint8]  # a row for each state
 Hashes = npt.NDArray[np.int64]

@@ -174,9 +174,7 @@ class Quantiles:
         return found
 
 
-def _nearest(
-    order: OrderStatistics, axis: Axis, asked: Asked, number: Places, cut: Places, segment: Places
-) -> Places:
+def _nearest(order: OrderStatistics, axis: Axis, asked: Asked, number: Places, cut: Places, segment: Places) -> Places:
     """What stands for the bucket of a value: of those that are there, the one that is nearest to zero."""
     coarse = np.flatnonzero(cut > 0)
     if not len(coarse):
@@ -316,7 +314,8 @@ def keys_of(values: Doubles) -> Places:
     [0, 0]
     """
     bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
-    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    keys: Places = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    return keys
 
 
 def doubles_of(keys: Places) -> Doubles:

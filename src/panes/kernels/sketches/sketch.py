@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
+from duckdb.func import ARROW, SPECIAL
 
 from panes.kernels.sketches.distinct import Distinct
 from panes.kernels.sketches.lists import Column, Places
@@ -54,7 +55,7 @@ def _register(
     con: duckdb.DuckDBPyConnection, name: str, function: Callable[..., pa.Array], takes: list[str], gives: str
 ) -> None:
     types = [con.dtype(one) for one in takes]
-    con.create_function(name, function, types, con.dtype(gives), type="arrow", null_handling="special")  # type: ignore[arg-type]
+    con.create_function(name, function, types, con.dtype(gives), type=ARROW, null_handling=SPECIAL)
 
 
 def _step(make: Callable[..., Any], step: str) -> Callable[..., pa.Array]:
