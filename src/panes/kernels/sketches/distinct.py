@@ -139,7 +139,9 @@ class Distinct:
         dense = np.zeros(lists.size, np.bool_)
         dense[lists.number[marks]] = True
         if (lists.counts[~dense] >= self.least_kept).any():
-            raise ValueError("approx_count_distinct cannot go on from a sketch of an older version that is full")
+            raise ValueError(
+                "approx_count_distinct cannot go on from this checkpoint: a sketch of an older version is full"
+            )
         inside = dense[lists.number]
         words = numbers[inside].reshape(-1, 1 + self.registers // 8)[:, 1:]
         registers = np.ascontiguousarray(words).view(np.uint8).reshape(-1, self.registers)
