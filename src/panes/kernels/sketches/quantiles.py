@@ -304,7 +304,8 @@ class Axis:
 
 def ranks(counts: Places, point: float) -> Places:
     """The rank of a point among so many values, from 1 on: Spark's formula."""
-    return np.clip(np.ceil(point * counts).astype(np.int64), 1, np.maximum(counts, 1))
+    found: Places = np.clip(np.ceil(point * counts).astype(np.int64), 1, np.maximum(counts, 1))
+    return found
 
 
 def keys_of(values: Doubles) -> Places:
@@ -335,4 +336,5 @@ def bit_lengths(numbers: Places) -> Places:
     """
     words = numbers.view(np.uint64)
     words = words & ~(words >> np.uint64(1))  # as a float the number would be rounded up to the next power of two
-    return np.frexp(words.astype(np.float64))[1].astype(np.int64)
+    lengths: Places = np.frexp(words.astype(np.float64))[1].astype(np.int64)
+    return lengths

@@ -54,8 +54,7 @@ def register(con: duckdb.DuckDBPyConnection) -> None:
 def _register(
     con: duckdb.DuckDBPyConnection, name: str, function: Callable[..., pa.Array], takes: list[str], gives: str
 ) -> None:
-    types = [con.dtype(one) for one in takes]
-    con.create_function(name, function, types, con.dtype(gives), type=ARROW, null_handling=SPECIAL)
+    con.create_function(name, function, [*takes], gives, type=ARROW, null_handling=SPECIAL)
 
 
 def _step(make: Callable[..., Any], step: str) -> Callable[..., pa.Array]:
