@@ -80,8 +80,8 @@ class Case:
     make: Callable[[int], tuple[Kernel, Feed]]
 
 
-def folds(*names: str) -> tuple[Fold, ...]:
-    made = [(name, accumulator(name, ["double"])) for name in names]
+def folds(*names: str, distinct: bool = False) -> tuple[Fold, ...]:
+    made = [(name, accumulator(name, ["double"], distinct)) for name in names]
     return tuple(Fold(one, (VALUE,), None, name) for name, one in made if one is not None)
 
 
@@ -104,10 +104,25 @@ def hops(count: int) -> tuple[Kernel, Feed]:
     return kernel, Feed(10, before=10, large=count, seconds=count // 10)
 
 
-def held(name: str) -> Callable[[int], tuple[Kernel, Feed]]:
+def held(name: str, distinct: bool = False) -> Callable[[int], tuple[Kernel, Feed]]:
     """An aggregate that holds the values of its window."""
-    kernel = SliceWindows(100 * HOUR, 100 * HOUR, TIME, (KEY,), Grouping((SLICE, KEY), folds(name), (TIME, PLACE)))
+    grouping = Grouping((SLICE, KEY), folds(name, distinct=distinct), (TIME, PLACE))
+    kernel = SliceWindows(100 * HOUR, 100 * HOUR, TIME, (KEY,), grouping)
     return lambda rows: (kernel, Feed(100, before=10, large=rows // 10))
+
+
+def held_by(kernel: Kernel) -> Callable[[int], tuple[Kernel, Feed]]:
+    """A kernel with an aggregate that holds the values of its windows, of which there are a hundred."""
+    return lambda rows: (kernel, Feed(100, before=10, large=rows // 10, delay=1))
+
+
+def running(name: str) -> Callable[[int], tuple[Kernel, Feed]]:
+    """A running sketch."""
+    frame: Frame = frames.Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+    found = accumulator(name, ["double"], constant=0.05, accuracy=100)
+    call = OverCall(AGGREGATE, (PLACE,), "about", frame, accumulator=found)
+    kernel = OverOnClose((KEY,), (OrderKey(TIME),), (call,), RELEASE)
+    return lambda rows: (kernel, Feed(10, before=10, large=rows // 10, delay=1))
 
 
 def changed(keys: int) -> tuple[Kernel, Feed]:
@@ -154,6 +169,21 @@ CASES = [
     Case("sum over RANGE 10 s", "keys", (10_000, 1_000_000), range_sum),
     Case("hopping", "size / hop", (10, 86_400), hops),
     Case("collect_list", "rows in the window", (10_000, 1_000_000), held("collect_list")),
+    Case("count(DISTINCT)", "rows in the window", (10_000, 1_000_000), held("count", distinct=True)),
+    Case(
+        "session, collect_list",
+        "rows in the sessions",
+        (10_000, 1_000_000),
+        held_by(SessionWindows(HOUR, TIME, (KEY,), Grouping((KEY, NUMBER), folds("collect_list"), (TIME, PLACE)))),
+    ),
+    Case(
+        "rows of a state window",
+        "rows in the windows",
+        (10_000, 1_000_000),
+        held_by(StateWindows(EVERY, NEVER, (KEY,), (), folds("collect_list"), RELEASE)),
+    ),
+    Case("running approx_count_distinct", "rows before", (10_000, 1_000_000), running("approx_count_distinct")),
+    Case("running percentile_approx", "rows before", (10_000, 1_000_000), running("percentile_approx")),
     Case("EMIT CHANGES", "groups in the window", (10_000, 1_000_000), changed),
     Case(
         "row_number … EMIT CHANGES, rows appended",

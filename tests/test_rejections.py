@@ -322,7 +322,7 @@ def test_the_way_out(sql: str, code: str, place: str) -> None:
         ("SELECT lag(t.flags) FROM t", "flag"),
         ("INSERT INTO outt SELECT a FROM t", "out"),
         (grouped("tumblingwindw('ss', 10)"), "tumblingwindow"),
-        (grouped(TUMBLING, "approx_percentile(a)"), "percentile"),
+        (grouped(TUMBLING, "percentile_cont(a)"), "percentile"),
         ("SELECT latst(a) OVER (PARTITION BY k) FROM t", "latest"),
         (grouped("tumblingwindow('s', 10)"), "ss"),
         (grouped("tumblingwindow('mins', 10)"), "mi"),

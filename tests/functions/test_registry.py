@@ -38,6 +38,7 @@ STATEFUL = "lag latest changed_col had_changed acc_sum acc_avg acc_min acc_max a
 AGGREGATES = """
     count sum avg min max stddev stddev_samp stddev_pop var_samp var_pop variance first last last_row any_value min_by
     max_by collect_list array_agg collect_set bool_and bool_or approx_count_distinct median percentile
+    percentile_approx approx_percentile
 """
 RANKS = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value"
 

@@ -30,12 +30,14 @@ AGGREGATES = (
     "any_value({x})", "min_by({x}, {x})", "max_by({x}, {x})", "collect_list({x})", "array_agg({x})",
     "collect_set({x})", "bool_and({c})", "bool_or({c})", "every({c})", "approx_count_distinct({x})", "median({x})",
     "percentile({x}, 0.5)", "percentile({x}, array(1 / 4, 0.5))", "first({x}) IGNORE NULLS",
-    "last_value({x} IGNORE NULLS)", "approx_count_distinct({x}, 0.1)",
+    "last_value({x} IGNORE NULLS)", "approx_count_distinct({x}, 0.1)", "percentile_approx({x}, 0.5)",
+    "approx_percentile({x}, array(0.1, 0.9), 100)",
 )  # fmt: skip
 WRONG_AGGREGATES = (
     "sum()", "sum({x}, {x})", "sum(*)", "min(DISTINCT {x})", "skewness({x})", "count_if({c})", "percentile({x})",
     "sum(sum({x}))", "count(DISTINCT *)", "bool_and(1 + 1)", "first({x}, {x})", "sum({x}) IGNORE NULLS",
-    "percentile({x}, 1.5)", "approx_count_distinct({x}, 0)", "max({x} IGNORE NULLS)", "first(x => {x})",
+    "percentile({x}, 1.5)", "percentile_approx({x}, 0.5, 0)", "approx_count_distinct({x}, 0)", "max({x} IGNORE NULLS)",
+    "first(x => {x})",
 )  # fmt: skip
 STATEFUL = (
     "lag({x})", "lag({x}, 2)", "lag({x}, 1, {x})", "lag({x}) IGNORE NULLS", "lag({x} IGNORE NULLS, 0 + 1)",

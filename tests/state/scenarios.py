@@ -157,6 +157,14 @@ _ALL = (
         FROM t GROUP BY tumblingwindow('ss', 10), k
         """,
     ),
+    Scenario(  # with fewer registers and buckets than values
+        "sketches",
+        """
+        SELECT k, window_start() AS since, approx_count_distinct(id, 0.39) AS c1, approx_count_distinct(v, 0.1) AS c2,
+               percentile_approx(x, array(0.25, 0.9), 1) AS p1, percentile_approx(d, 0.5) AS p2
+        FROM t GROUP BY tumblingwindow('ss', 10), k
+        """,
+    ),
     Scenario("hopping", f"SELECT k, window_start() AS since, {FEW} FROM t GROUP BY hoppingwindow('ss', 12, 4), k"),
     Scenario(
         "session",
@@ -220,6 +228,13 @@ _ALL = (
                median(x) OVER ({BY} RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND INTERVAL 3 SECONDS FOLLOWING) AS t2,
                lag(v, 2) OVER w AS n1, lead(x) OVER w AS n2,
                nth_value(v, 2) OVER ({BY} ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING) AS n3
+        FROM t WINDOW w AS ({BY})
+        """,
+    ),
+    Scenario(
+        "over_sketches",
+        f"""
+        SELECT id, approx_count_distinct(id, 0.39) OVER w AS c, percentile_approx(x, array(0.25, 0.9), 1) OVER w AS p
         FROM t WINDOW w AS ({BY})
         """,
     ),

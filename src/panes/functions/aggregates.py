@@ -14,6 +14,7 @@ class Cast(Enum):
     NOTHING = "nothing"
     DOUBLE = "double"
     EXACT = "bigint for whole numbers, double for others; decimals stay"
+    RANKED = "double for strings; numbers, dates and timestamps stay"
 
 
 class Pick(Enum):
@@ -50,6 +51,13 @@ _X = Signature((Param("x"),))
 _XS = Signature((Param("x", repeated=True),))
 _X_BY = Signature((Param("x"), Param("by")))
 _X_AT = Signature((Param("x"), Param("percentage", Takes.PERCENTAGE)))
+_X_ABOUT = Signature(
+    (
+        Param("x"),
+        Param("percentage", Takes.PERCENTAGE),
+        Param("accuracy", Takes.POSITIVE, optional=True),
+    )
+)
 _X_WITHIN = Signature((Param("x"), Param("rsd", Takes.ERROR, optional=True)))
 _CONDITION = Signature((Param("condition", Takes.CONDITION),))
 _FIRST = Signature((Param("x"), Param("ignore_nulls", Takes.BOOLEAN, optional=True)))
@@ -77,6 +85,7 @@ AGGREGATES = (
     Aggregate("approx_count_distinct", _X_WITHIN, compares=True, hashes=True),
     Aggregate("median", _X, holds_rows=True, cast=Cast.DOUBLE),
     Aggregate("percentile", _X_AT, holds_rows=True, cast=Cast.DOUBLE),
+    Aggregate("percentile_approx", _X_ABOUT, ("approx_percentile",), cast=Cast.RANKED),
 )
 
 _BY_NAME = {aggregate.name: aggregate for aggregate in AGGREGATES}
@@ -90,11 +99,11 @@ def aggregate(name: str) -> Aggregate:
 # Spark's other aggregates: known by name, so that they are refused here and not taken for scalar functions.
 SPARK_ONLY = frozenset(
     """
-    approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine bit_and bit_or bit_xor
+    approx_top_k approx_top_k_accumulate approx_top_k_combine bit_and bit_or bit_xor
     bitmap_and_agg bitmap_construct_agg bitmap_or_agg collect_union corr count_if count_min_sketch covar_pop
     covar_samp grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
     kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
-    kurtosis listagg measure mode percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy regr_count
+    kurtosis listagg measure mode percentile_cont percentile_disc regr_avgx regr_avgy regr_count
     regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy schema_of_variant_agg skewness string_agg
     theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum tuple_intersection_agg_double
     tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer tuple_union_agg_double

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from panes.kernels.sketches.sketch import register
 from panes.kernels.spark_types import sortable
 
 PLACE = "place_in_table"
@@ -26,6 +27,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     con = duckdb.connect(config={"threads": 1})
     con.execute("SET TimeZone = 'UTC'")
     con.execute("SET preserve_insertion_order = true")
+    register(con)
     return con
 
 

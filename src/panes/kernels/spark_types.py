@@ -19,6 +19,42 @@ def decimal(type_: str) -> Decimal | None:
     return Decimal(int(found[1]), int(found[2])) if found else None
 
 
+@dataclass(frozen=True)
+class Ranked:
+    """A type whose values are doubles in between: DuckDB's texts for the way there (`$x`) and back (`$v`).
+
+    `type` is the Spark type of what comes back, `cast` what Spark casts it to then.
+    """
+
+    type: str
+    given: str = "$x::DOUBLE"
+    value: str = "$v"
+    cast: str | None = None
+
+
+def ranked_type(type_: str) -> Ranked | None:
+    """Numbers, dates and timestamps; None for others.
+
+    >>> ranked_type("int").value, ranked_type("string")
+    ('$v::INT', None)
+    """
+    if type_ == "bigint":  # the greatest are rounded up to a double that is above all
+        return Ranked(type_, value="CASE WHEN $v >= 9223372036854775807.0 THEN 9223372036854775807 ELSE $v::BIGINT END")
+    if decimal(type_) is not None:
+        return Ranked("double", cast=type_)
+    if type_ in INTEGRAL or type_ == "float":
+        return Ranked(type_, value=f"$v::{type_.upper()}")
+    return _RANKED.get(type_)
+
+
+_RANKED = {
+    "double": Ranked("double"),
+    "date": Ranked("date", "($x - DATE '1970-01-01')::DOUBLE", "DATE '1970-01-01' + $v::INT"),
+    "timestamp": Ranked("timestamp", "epoch_us($x)::DOUBLE", "make_timestamp($v::BIGINT)::TIMESTAMPTZ"),
+    "timestamp_ntz": Ranked("timestamp_ntz", "epoch_us($x)::DOUBLE", "make_timestamp($v::BIGINT)"),
+}
+
+
 def sortable(value: str, type_: str, depth: int = 0) -> str:
     """A value that DuckDB compares as Spark compares `value`: inside a struct or an array NULL comes first.
 

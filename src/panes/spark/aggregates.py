@@ -8,11 +8,11 @@ from math import nan
 from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
-from panes.functions.aggregates import aggregate
+from panes.functions.aggregates import Cast, aggregate
 from panes.functions.signature import LIMITS
 from panes.kernels.aggregates.accumulators import Accumulator, Constant, Finish, accumulator, argument_cast
 from panes.kernels.aggregates.grouping import Fold
-from panes.kernels.spark_types import decimal
+from panes.kernels.spark_types import decimal, ranked_type
 from panes.physical import plan as physical
 from panes.spark.expressions import compared_type, known_type, quoted, type_of
 from panes.spark.projection import Projection
@@ -90,18 +90,18 @@ class Aggregates:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Arguments as an accumulator takes them: Spark's texts and types, and a constant."""
+    """Arguments as an accumulator takes them: Spark's texts and types, and constants."""
 
     args: tuple[str, ...]
     types: tuple[str, ...]
     constant: Constant = None
+    accuracy: int | None = None
 
     @property
     def options(self) -> list[str]:
-        """The constant as it stands in the name of a state."""
-        if self.constant is None:
-            return []
-        return [str([*self.constant] if isinstance(self.constant, tuple) else self.constant)]
+        """The constants as they stand in the name of a state."""
+        constant = [*self.constant] if isinstance(self.constant, tuple) else self.constant
+        return [str(given) for given in (constant, self.accuracy) if given is not None]
 
 
 def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
@@ -119,7 +119,11 @@ def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
         constant = _constant(argument, limited, LIMITS[row.signature.params[limited].takes], below)
     if row.hashes:
         return Prepared((f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END",), ("bigint",), constant)
-    return Prepared(tuple(cast), tuple(wanted), constant)
+    if row.cast is Cast.RANKED and ranked_type(wanted[0]) is None:
+        message = f"{argument.text} is of {wanted[0]}; {row.name} takes numbers, dates and timestamps"
+        raise PanesError("function-arguments", message)
+    accuracy = row.signature.named(argument.args).get("accuracy")
+    return Prepared(tuple(cast), tuple(wanted), constant, None if accuracy is None else int(accuracy))
 
 
 def as_type(sql: str, type_: str, wanted: str) -> str:
@@ -133,7 +137,7 @@ def as_type(sql: str, type_: str, wanted: str) -> str:
 
 def accumulated(function: str, argument: physical.Argument, given: Prepared) -> Accumulator:
     """The accumulator of an aggregate over the arguments of a call, which may be made of several."""
-    found = accumulator(function, given.types, argument.distinct, argument.ignore_nulls, given.constant)
+    found = accumulator(function, given.types, argument.distinct, argument.ignore_nulls, given.constant, given.accuracy)
     if found is None:
         raise PanesError("not-executable", f"{argument.text} has no accumulator yet")
     return found

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil
+from string import Template
 from typing import TypeAlias, assert_never
 
 from panes.functions.aggregates import Cast, aggregate
-from panes.kernels.spark_types import INTEGRAL, decimal, sortable
+from panes.kernels.sketches.distinct import distinct
+from panes.kernels.sketches.quantiles import Quantiles
+from panes.kernels.sketches.sketch import Sketch
+from panes.kernels.spark_types import INTEGRAL, decimal, ranked_type, sortable
 
 ARGUMENTS = ("x", "y", *(f"x{number}" for number in range(3, 256)))
 
@@ -30,11 +33,21 @@ AS_IS = Finish()
 
 
 @dataclass(frozen=True)
+class Sketched:
+    """A sketch of what `given` makes of `$x`; `value` is made of `$v`, what it finds."""
+
+    sketch: Sketch
+    given: str = "$x"
+    value: str = "$v"
+
+
+@dataclass(frozen=True)
 class Accumulator:
     """`value_type` is the Spark type of what `evaluate` gives; `counts` restricts the rows that are folded.
 
     `compact` makes a state smaller that was folded or merged; `evaluate` takes one that was not made so, too.
-    `holds_values`: a state can hold many values. `in_window` is `fold` where DuckDB takes another text for a window.
+    `holds_values`: a state can hold many values; a sketch, so many at most. `in_window` is `fold` where DuckDB takes
+    another text for a window.
     """
 
     fold: str
@@ -47,6 +60,7 @@ class Accumulator:
     compact: str | None = None
     holds_values: bool = False
     in_window: str | None = None
+    sketched: Sketched | None = None
 
     @property
     def is_value(self) -> bool:
@@ -66,6 +80,8 @@ def argument_cast(function: str, type_: str) -> str | None:
             if decimal(type_) is not None:
                 return None
             return "bigint" if type_ in INTEGRAL else "double"
+        case Cast.RANKED:
+            return "double" if type_ == "string" else None
         case _:
             assert_never(cast)
 
@@ -80,6 +96,7 @@ class Asked:
     types: Sequence[str]
     ignore_nulls: bool = False
     constant: Constant = None
+    accuracy: int | None = None
 
     @property
     def x(self) -> str:
@@ -92,10 +109,11 @@ def accumulator(
     distinct: bool = False,
     ignore_nulls: bool = False,
     constant: Constant = None,
+    accuracy: int | None = None,
 ) -> Accumulator | None:
     """The accumulator of an aggregate over arguments of these Spark types; None if it has none here."""
     found = (OF_DISTINCT if distinct else ACCUMULATORS).get(function)
-    return found(Asked(types, ignore_nulls, constant)) if found is not None else None
+    return found(Asked(types, ignore_nulls, constant, accuracy)) if found is not None else None
 
 
 def _count(asked: Asked) -> Accumulator:
@@ -291,32 +309,42 @@ def _distinct_avg(asked: Asked) -> Accumulator:
     return _set(evaluate, "string", finish)
 
 
-SMALLEST = 4096  # hashes kept: the error is about 1 / sqrt(4096) = 1.6 %, Spark's default is 5 %
+SPARKS_ACCURACY = 10_000  # where a call has none
+BUCKETS = 16  # of a quantile sketch, for each 1 of accuracy
 
 
-def hashes_kept(error: float) -> int:
-    """How many hashes give a relative standard deviation of at most `error`.
-
-    >>> hashes_kept(0.05), hashes_kept(0.01)
-    (402, 10002)
-    """
-    return ceil(round(error**-2, 6)) + 2
+def _sketched(sketched: Sketched, type_: str, finish: Finish = AS_IS) -> Accumulator:
+    sketch = sketched.sketch
+    return Accumulator(
+        sketch.sql("fold", f"list({sketched.given}) $w"),
+        sketch.sql("merge", "list($s)"),
+        Template(sketched.value).substitute(v=sketch.sql("evaluate", "$s")),
+        type_,
+        finish,
+        "$x IS NOT NULL",
+        holds_values=True,
+        sketched=sketched,
+    )
 
 
 def _approximate_count(asked: Asked) -> Accumulator:
-    """The k smallest hashes of the values tell their density; `$x` is a 64-bit hash."""
-    smallest = hashes_kept(asked.constant) if isinstance(asked.constant, float) else SMALLEST
-    spread = f"(($s[{smallest}]::DOUBLE + 9223372036854775808.0) / 18446744073709551616.0)"
-    return Accumulator(
-        f"list_slice(list_sort(list(DISTINCT $x) $w), 1, {smallest})",
-        f"list_slice(list_sort(list_distinct(flatten(list($s)))), 1, {smallest})",
-        f"CASE WHEN $s IS NULL THEN 0 WHEN len($s) < {smallest} THEN len($s) "
-        f"ELSE round({smallest - 1} / {spread}) END::BIGINT",
-        "bigint",
-        AS_IS,
-        "$x IS NOT NULL",
-        holds_values=True,
-    )
+    """`$x` is a hash of 64 bits."""
+    return _sketched(Sketched(distinct(asked.constant if isinstance(asked.constant, float) else None)), "bigint")
+
+
+def _approximate_percentile(asked: Asked) -> Accumulator | None:
+    """Values are doubles in between, as Spark has it: whole numbers above 2^53 lose their last digits."""
+    ranked = ranked_type(asked.x)
+    if ranked is None:
+        return None
+    several = isinstance(asked.constant, tuple)
+    points = asked.constant if isinstance(asked.constant, tuple) else (asked.constant or 0.0,)
+    value = ranked.value.replace("$v", "e")
+    value = f"list_transform($v, lambda e: {value})" if several else ranked.value.replace("$v", "$v[1]")
+    sketch = Quantiles(BUCKETS * (asked.accuracy or SPARKS_ACCURACY), points)
+    type_ = f"array<{ranked.type}>" if several else ranked.type
+    cast = f"array<{ranked.cast}>" if several and ranked.cast else ranked.cast
+    return _sketched(Sketched(sketch, ranked.given, value), type_, Finish(cast=cast))
 
 
 def _percentile(percentages: Constant) -> Accumulator:
@@ -338,7 +366,7 @@ def _percentile(percentages: Constant) -> Accumulator:
     )
 
 
-ACCUMULATORS: dict[str, Callable[[Asked], Accumulator]] = {
+ACCUMULATORS: dict[str, Callable[[Asked], Accumulator | None]] = {
     "count": _count,
     "sum": lambda asked: _sum(asked.x),
     "avg": lambda asked: _avg(asked.x),
@@ -361,6 +389,7 @@ ACCUMULATORS: dict[str, Callable[[Asked], Accumulator]] = {
     "approx_count_distinct": _approximate_count,
     "median": lambda asked: _percentile(0.5),
     "percentile": lambda asked: _percentile(asked.constant),
+    "percentile_approx": _approximate_percentile,
 }
 OF_DISTINCT: dict[str, Callable[[Asked], Accumulator]] = {
     "count": _distinct_count,

@@ -11,17 +11,23 @@ import pyarrow as pa
 from panes.kernels.aggregates.accumulators import ARGUMENTS
 from panes.kernels.duck import query, quoted
 from panes.kernels.over.calls import OverCall
+from panes.kernels.over.sketched import is_open, over_open_frames
 from panes.kernels.over.sorted_rows import Places, Sorted
+from panes.kernels.sketches.lists import Column
 
 PLACE, ORDER = "row_place", "row_order"
 
 
-def aggregated(table: Sorted, calls: Sequence[OverCall]) -> dict[str, pa.ChunkedArray]:
+def aggregated(table: Sorted, calls: Sequence[OverCall]) -> dict[str, Column]:
     """Aggregates over their frames, evaluated."""
+    found: dict[str, Column] = {call.output: over_open_frames(table, call) for call in calls if is_open(call)}
+    calls = [call for call in calls if not is_open(call)]
+    if not calls:
+        return found
     frames = [table.bounds(call.frame) for call in calls if call.frame is not None]
     sql, parts = _fold_query(table, calls, frames, table.place)
     values = _in_order(query(f"SELECT {', '.join([PLACE, *_evaluations(calls)])} FROM ({sql})", parts=parts))
-    return {call.output: values[call.output] for call in calls}
+    return found | {call.output: values[call.output] for call in calls}
 
 
 def folded(

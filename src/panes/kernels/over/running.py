@@ -22,8 +22,10 @@ from panes.kernels.duck import query, quoted
 from panes.kernels.kernel import Chunk, Clock
 from panes.kernels.over.calls import OrderKey, OverCall, columns_of
 from panes.kernels.over.frame_folds import PLACE, evaluated, folded
+from panes.kernels.over.sketched import is_sketched, running_sketch
 from panes.kernels.over.sorted_rows import Places, Sorted, first_of, gathered, inverse, numbered
 from panes.kernels.partitions import codes
+from panes.kernels.sketches.lists import Column
 from panes.kernels.state.carry import SEEN, Carry
 from panes.kernels.state.expiry import GENERATION, Expiry, gaps
 
@@ -47,7 +49,7 @@ class Running:
 
     @property
     def carry(self) -> Carry:
-        return Carry(self.partition, "running")
+        return Carry(self.partition, "running", holds_values=any(map(is_sketched, self.calls)))
 
     @property
     def expiry(self) -> Expiry:
@@ -80,11 +82,12 @@ class Running:
         }
         numbers[RANK] = numbers[NUMBER][table.peers_first]
         table = table.having({name: pa.array(values) for name, values in numbers.items()})
-        states, table = self._running(table, first, known, carried)
+        last = np.flatnonzero(table.place == table.stop - 1)
+        states, table = self._running(table, first, known, carried, last)
         back = pa.array(inverse(order))
         for name in (*numbers, *(call.output for call in self.calls)):
             rows = rows.append_column(name, table.rows[name].take(back))
-        return rows, self._last(table, states, time)
+        return rows, self._last(table, states, time, last)
 
     def _read(self, rows: pa.Table) -> list[str]:
         wanted = [*self.partition, *columns_of(self.calls, self.order_by)]
@@ -124,31 +127,36 @@ class Running:
         return np.where(carried >= 0, known[name].to_numpy()[carried], otherwise)
 
     def _running(
-        self, table: Sorted, first: Places, known: pa.Table | None, carried: Places
-    ) -> tuple[pa.Table, Sorted]:
-        """The accumulators up to each row, and the rows with their values. A call may read the value of an earlier."""
-        states = pa.table({PLACE: table.place})
+        self, table: Sorted, first: Places, known: pa.Table | None, carried: Places, last: Places
+    ) -> tuple[dict[str, Column], Sorted]:
+        """The accumulators at the last rows, and the rows with their values; a call may read that of an earlier one."""
+        states: dict[str, Column] = {}
         number = table.rows[NUMBER].to_numpy()
-        for calls in _waves(self.calls):
+        for calls in _waves([call for call in self.calls if not is_sketched(call)]):
             fresh = folded(table, calls, [(first, table.place + 1)] * len(calls), number)
             if known is not None and known.num_rows and (carried >= 0).any():
                 fresh = _merged(fresh, known, carried, calls)
             values = evaluated(fresh, calls)
-            for call in calls:
-                states = states.append_column(call.output, fresh[call.output])
+            states |= {call.output: fresh[call.output].take(pa.array(last)) for call in calls}
             table = table.having({call.output: values[call.output] for call in calls})
+        for call in self.calls:
+            if is_sketched(call):
+                heads = first == table.place
+                before = None if known is None or call.output not in known.column_names else known[call.output]
+                values, ends = running_sketch(table, call, heads, before, carried[heads])
+                states[call.output] = ends.take(pa.array(heads.cumsum()[last] - 1))
+                table = table.having({call.output: values})
         return states, table
 
-    def _last(self, table: Sorted, states: pa.Table, time: Places) -> pa.Table:
+    def _last(self, table: Sorted, states: Mapping[str, Column], time: Places, last: Places) -> pa.Table:
         """What is carried: the last row of each partition."""
-        last = pa.array(np.flatnonzero(table.place == table.stop - 1))
         rows = (
             table.rows.select([*self.partition, GENERATION, NUMBER, DENSE])
             .append_column(SEEN, pa.array(time))
-            .take(last)
+            .take(pa.array(last))
         )
         for call in self.calls:
-            rows = rows.append_column(call.output, states[call.output].take(last))
+            rows = rows.append_column(call.output, states[call.output])
         return rows
 
 

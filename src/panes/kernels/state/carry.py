@@ -35,6 +35,8 @@ class Carry:
     A partition may have several rows: those of a newer chunk hide all its older ones, and they stay in order. Where
     rows have the column `time`, chunks cover its range, and what was seen last before a moment is found by it.
 
+    In compaction rows count; where they hold many values (`holds_values`), bytes, since one row may be most of a chunk.
+
     The full kind of a chunk tells how hashes are encoded; one that is sorted by others is put in order when it is read,
     and taken into the next new one.
     """
@@ -42,6 +44,7 @@ class Carry:
     by: tuple[str, ...]
     kind: str = "carry"
     time: str = SEEN
+    holds_values: bool = False
 
     def own(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
         return tuple(chunk for chunk in chunks if chunk.kind.partition(" ")[0] == self.kind)
@@ -189,13 +192,18 @@ class Carry:
             return own
         new = sorted_by_hash(pa.concat_tables(parts, promote_options="permissive"), self.by)
         current = all(chunk.kind == self._full_kind for chunk in own)
-        kept, tables = layered(own, new, self._in_order) if current else ((), [new, *map(self._in_order, own[::-1])])
+        kept, tables = self._compacted(own, new) if current else ((), [new, *map(self._in_order, own[::-1])])
         merged = self._merged(tables)
         assert merged is not None
         merged = merged if kept else merged.filter(pc.invert(merged[GONE]))
         merged = sorted_by_hash(merged, self.by)
         by = self.time if self.time in merged.column_names else None
         return (*kept, new_chunk(merged, by, self._full_kind)) if merged.num_rows else kept
+
+    def _compacted(self, own: Sequence[Chunk], new: pa.Table) -> tuple[tuple[Chunk, ...], list[pa.Table]]:
+        if self.holds_values:
+            return layered(own, new, self._in_order, lambda chunk: chunk.bytes, lambda table: int(table.nbytes))
+        return layered(own, new, self._in_order)
 
     def replaced(self, chunks: Sequence[Chunk], old: pa.Table | None, new: pa.Table | None) -> tuple[Chunk, ...]:
         """The chunks after the rows of some partitions have become others, or none."""

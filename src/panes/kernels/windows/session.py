@@ -96,7 +96,7 @@ class SessionWindows:
 
     @property
     def _carry(self) -> Carry:
-        return Carry(self.keys, SESSIONS, LAST)
+        return Carry(self.keys, SESSIONS, LAST, holds_values=not all(fold.small for fold in self.grouping.folds))
 
     def _read(self, state: State) -> tuple[tuple[Chunk, ...], Facts]:
         """The state; old checkpoints have all sessions in one chunk without a kind."""
