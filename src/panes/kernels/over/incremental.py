@@ -128,7 +128,7 @@ class OverIncremental:
         if self.change_type is not None or self.state_ttl is None:
             return None
         assert self.time is not None
-        return Generations(self.partition, self.time, self.state_ttl, self.size)
+        return Generations(self.partition, self.time, self.state_ttl)
 
     @cached_property
     def _results(self) -> Results:
@@ -157,7 +157,6 @@ class OverIncremental:
             self.on_inconsistency,
             self.is_net,
             key_names=self.key_names,
-            size=self.size,
         )
         return table.net(state, batch)
 
@@ -197,7 +196,7 @@ class OverIncremental:
         found = self._generations.expired(state.chunks, state.facts, clock) if self._generations is not None else None
         if self._generations is None or found is None:
             return state
-        generations, index = found
+        generations, chunks = found
         directory = self._cutter.read(state.chunks)
         loaded = self._blocks_of(directory, generations)
         if loaded.any():
@@ -208,7 +207,7 @@ class OverIncremental:
             kept, names = rows.filter(pa.array(~gone)), [*self._columns, *self._results.columns]
             directory = self._cutter.rewritten(directory, kept, dirty, loaded, names)
         facts = self._generations.next_look(state.facts, clock)
-        return State((*directory.write(), *index.write()), facts)
+        return State((*directory.write(), *chunks), facts)
 
     # ---- what is read
 
