@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from panes.spark.chunk_cache import chunk_cache, digest_of
 from panes.spark.counters import CLOCK, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
 
 VERSION = 1  # of the directory
+LONG = 4096  # bytes of a directory that is compressed
 DIRECTORY, IDENTITY = "directory", "identity"  # keys among the chunks
 SHIFT_MS = SHIFT // 1000
 
@@ -46,11 +48,13 @@ class Directory:
         return sum(chunk["bytes"] for chunk in self.chunks)
 
     def encode(self) -> bytes:
-        return json.dumps(self.__dict__).encode()
+        """As JSON; one of many chunks is compressed, for it is written in every micro-batch."""
+        blob = json.dumps(self.__dict__).encode()
+        return blob if len(blob) < LONG else zlib.compress(blob, 1)
 
     @staticmethod
     def decode(blob: bytes) -> Directory:
-        found = json.loads(blob)
+        found = json.loads(blob if blob.startswith(b"{") else zlib.decompress(blob))
         if found.get("version") != VERSION:
             raise another_version()
         return Directory(**{**found, "chunks": tuple(found["chunks"])})
@@ -117,7 +121,7 @@ class Task:
         return directory
 
     def _state(self, directory: Directory) -> State:
-        chunks = [_chunk(one, cache(partial(self._load, one))) for one in directory.chunks]
+        chunks = [_chunk(one, once(partial(self._load, one))) for one in directory.chunks]
         return State(tuple(chunks), directory.facts or {}, directory.next_chunk)
 
     def _load(self, entry: dict[str, Any]) -> pa.Table:
@@ -195,6 +199,18 @@ def refuse_rows(batch: pa.Table | None) -> None:
     """After the end of the input there are micro-batches, but no rows."""
     if batch is not None and batch.num_rows:
         raise PanesError("stream-ended", "this checkpoint was flushed: its stream has ended")
+
+
+def once(load: Callable[[], pa.Table]) -> Callable[[], pa.Table]:
+    """Loads at the first call; unlike `functools.cache` it costs next to nothing where there is none."""
+    loaded: list[pa.Table] = []
+
+    def table() -> pa.Table:
+        if not loaded:
+            loaded.append(load())
+        return loaded[0]
+
+    return table
 
 
 def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:

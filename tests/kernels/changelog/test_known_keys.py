@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,12 +29,6 @@ class Known:
     value: int | None
     there: bool
     at: int
-
-
-@pytest.fixture(autouse=True)
-def _numbers() -> Iterator[None]:
-    with numbered_chunks():
-        yield
 
 
 def table(rows: dict[Key, Known]) -> pa.Table:

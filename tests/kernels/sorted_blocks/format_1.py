@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from panes.kernels.kernel import Chunk
-from panes.kernels.sorted_blocks.blocks import ENCODING, FENCE
 from panes.kernels.sorted_blocks.cutting import Cutter
+from panes.kernels.sorted_blocks.pages import ENCODING, FENCE
 from panes.kernels.sorted_blocks.ranges import Ranges
 from panes.kernels.sorted_blocks.sort_keys import Sorting, encoding
 

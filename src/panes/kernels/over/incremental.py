@@ -84,12 +84,7 @@ class OverIncremental:
         touched = self._touched(net)
         if touched is None:
             return Step(State((*directory.write(), *net.index), net.facts), None, self._counters(directory, net))
-        homes = directory.with_any(touched.keys)
-        merged = self._merged(directory, homes, net, touched)
-        loaded = homes
-        if len(directory):
-            needed = NeededBlocks(directory, touched.keys, homes, merged)
-            loaded = self._blocks(needed) | self._framed(directory, net, touched)
+        directory, homes, loaded, merged = self._loaded(directory, net, touched)
         more = loaded & ~homes
         if more.any():
             merged = self._with_more(merged, directory.load(more))
@@ -182,14 +177,15 @@ class OverIncremental:
 
     def _of_generations(self, directory: Directory, generations: pa.Table) -> pa.Table | None:
         """The rows of these generations."""
-        blocks = self._blocks_of(directory, generations)
+        directory, blocks = self._blocks_of(directory, generations)
         return joined(directory.load(blocks), "SEMI", generations, self._partition) if blocks.any() else None
 
-    def _blocks_of(self, directory: Directory, generations: pa.Table) -> Mask:
+    def _blocks_of(self, directory: Directory, generations: pa.Table) -> tuple[Directory, Mask]:
         if not generations.num_rows:
-            return np.zeros(len(directory), np.bool_)
+            return directory, np.zeros(len(directory), np.bool_)
         sorting = Sorting(self._partition, (), ())
-        return directory.of_partitions(sorting.keys(generations.take(pa.array(sorting.permutation(generations)))))
+        keys = sorting.keys(generations.take(pa.array(sorting.permutation(generations))))
+        return directory.opened_where(lambda one: one.of_partitions(keys))
 
     def _without_expired(self, state: State, clock: Clock) -> State:
         """The state without the rows of generations that have expired; their results stand."""
@@ -198,7 +194,7 @@ class OverIncremental:
             return state
         generations, chunks = found
         directory = self._cutter.read(state.chunks)
-        loaded = self._blocks_of(directory, generations)
+        directory, loaded = self._blocks_of(directory, generations)
         if loaded.any():
             rows = directory.load(loaded)
             gone = np.zeros(rows.num_rows, np.bool_)
@@ -218,6 +214,20 @@ class OverIncremental:
             return None
         order = self._sorting.permutation(rows)
         return Touched(self._sorting.keys(rows.take(pa.array(order))), order)
+
+    def _loaded(self, directory: Directory, net: Net, touched: Touched) -> tuple[Directory, Mask, Mask, Merged]:
+        """The directory with all pages open that matter, the homes of the changes, all blocks that are read; and the
+        rows of the homes with those that come."""
+        while True:
+            directory, homes = directory.opened_where(lambda one: one.with_any(touched.keys))
+            merged = self._merged(directory, homes, net, touched)
+            if not len(directory):
+                return directory, homes, homes, merged
+            needed = NeededBlocks(directory, touched.keys, homes, merged)
+            loaded = self._blocks(needed) | self._framed(directory, net, touched)
+            if not (loaded & directory.closed).any():
+                return directory, homes, loaded, merged
+            directory = directory.opened(loaded)  # blocks have other numbers now, and rows other homes
 
     def _blocks(self, blocks: NeededBlocks) -> Mask:
         """The blocks in which results may change, and those that their frames reach."""
