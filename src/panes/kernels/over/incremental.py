@@ -28,7 +28,7 @@ from panes.kernels.over.generations import Generations
 from panes.kernels.over.merged import Merged, Touched
 from panes.kernels.over.needed_blocks import NeededBlocks
 from panes.kernels.over.results import Recomputed, Results, with_column
-from panes.kernels.over.resume import is_carried
+from panes.kernels.over.resume import is_carried, shift_of
 from panes.kernels.over.sorted_rows import Sorted, numbered
 from panes.kernels.partitions import codes
 from panes.kernels.sorted_blocks.blocks import HOME, Directory
@@ -36,6 +36,8 @@ from panes.kernels.sorted_blocks.cutting import Cutter
 from panes.kernels.sorted_blocks.ranges import Mask
 from panes.kernels.sorted_blocks.sort_keys import Sorting
 from panes.kernels.state.expiry import GENERATION
+
+RESUMES = "keeps_so_far"  # a fact: all rows have what calls resume from that did not in the first checkpoints
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,12 @@ class OverIncremental:
         touched = self._touched(net)
         if touched is None:
             return Step(State((*directory.write(), *net.index), net.facts), None, self._counters(directory, net))
-        directory, homes, loaded, merged = self._loaded(directory, net, touched)
+        anew = self._results.resumed_since and len(directory) > 0 and RESUMES not in state.facts
+        directory, homes, loaded, merged = self._loaded(directory, net, touched, anew)
         more = loaded & ~homes
         if more.any():
             merged = self._with_more(merged, directory.load(more))
-        done = self._results.recomputed(merged)
+        done = self._results.recomputed(merged, anew)
         out = self._difference(merged, done)
         after = self._written(directory, loaded, merged, done)
         counters = self._counters(after, net) | Counters(
@@ -97,7 +100,8 @@ class OverIncremental:
             unchanged_rows=int((done.again & ~done.changed).sum()),
             blocks_read=int(loaded.sum()),
         )
-        return Step(State((*after.write(), *net.index), net.facts), out if out.num_rows else None, counters)
+        facts = {**net.facts, RESUMES: True} if self._results.resumed_since else net.facts
+        return Step(State((*after.write(), *net.index), facts), out if out.num_rows else None, counters)
 
     def _counters(self, directory: Directory, net: Net | None = None) -> Counters:
         inconsistent, stale = (net.inconsistent, net.stale) if net is not None else (0, 0)
@@ -215,7 +219,9 @@ class OverIncremental:
         order = self._sorting.permutation(rows)
         return Touched(self._sorting.keys(rows.take(pa.array(order))), order)
 
-    def _loaded(self, directory: Directory, net: Net, touched: Touched) -> tuple[Directory, Mask, Mask, Merged]:
+    def _loaded(
+        self, directory: Directory, net: Net, touched: Touched, everything: bool
+    ) -> tuple[Directory, Mask, Mask, Merged]:
         """The directory with all pages open that matter, the homes of the changes, all blocks that are read; and the
         rows of the homes with those that come."""
         while True:
@@ -224,7 +230,7 @@ class OverIncremental:
             if not len(directory):
                 return directory, homes, homes, merged
             needed = NeededBlocks(directory, touched.keys, homes, merged)
-            loaded = self._blocks(needed) | self._framed(directory, net, touched)
+            loaded = self._blocks(needed) | self._framed(directory, net, touched) | everything
             if not (loaded & directory.closed).any():
                 return directory, homes, loaded, merged
             directory = directory.opened(loaded)  # blocks have other numbers now, and rows other homes
@@ -237,7 +243,10 @@ class OverIncremental:
         if any(is_carried(call) for call in self._results.all_calls):
             needed |= blocks.row_before(reached, frames)
         for call, frame in zip(self._results.all_calls, frames, strict=True):
-            if not is_carried(call):
+            shift = shift_of(call)
+            if shift is not None:
+                needed |= blocks.rows_before(-shift)
+            elif not is_carried(call):
                 needed |= blocks.needed(reached, frame)
         return needed
 
