@@ -528,11 +528,16 @@ def test_an_insert_at_the_end_reads_few_blocks(one: Case) -> None:
         assert len(state.chunks) - len(kept) <= 4  # a block and a directory, of rows and of keys
 
 
-@pytest.mark.parametrize("one", [RESUMED[0], RESUMED[2], ONE_AHEAD], ids=lambda one: one.sql)
+@pytest.mark.parametrize("one", [*RESUMED[:3], ONE_AHEAD], ids=lambda one: one.sql)
 def test_what_the_first_checkpoints_do_not_keep_is_computed_once(one: Case) -> None:
     """Rows without what calls resume from now: the next change computes it for all, and those after it resume."""
     asked = Query((one,), size=4)
-    rows = [Row(at, "ab"[at % 2], at * 10, at) for at in range(60)]
+    rows = [Row(at, "ab"[at % 2], at * 10, None if at % 2 else at) for at in range(60)]
+    later = [
+        Change(INSERT, Row(100, "a", 10**6, 7)),
+        Change(DELETE, Row(59)),
+        Change(INSERT, Row(101, "b", 10**6, 5)),
+    ]
     full = run_step(asked.kernel, State(), arrow([Change(INSERT, row) for row in rows], 0, 1), Clock()).state
     kept = {KEY, PART, ORDER, VALUE, BACK, AHEAD, FAR_BACK, FAR_AHEAD, "r0"}
     old = replace(full, chunks=tuple(only(chunk, kept) for chunk in full.chunks), facts=without_fact(full))
@@ -540,14 +545,14 @@ def test_what_the_first_checkpoints_do_not_keep_is_computed_once(one: Case) -> N
     table: dict[Any, Row] = {row.id: row for row in rows}
     state, result = old, asked.result(rows)
     steps: list[Step] = []
-    for number, change in enumerate([Change(INSERT, Row(100, "a", 10**6, 7)), Change(DELETE, Row(59))]):
+    for number, change in enumerate(later):
         step = step_twice(asked.kernel, state, arrow([change], number + 1, 1), Clock())
         table, _ = applied(table, [change])
         result = replayed(result, step.rows, asked.partition)
         assert same(result, asked.result(table.values()))
         steps, state = [*steps, step], step.state
     assert steps[0].counters["rows_recomputed"] == 61
-    assert steps[1].counters["blocks_read"] <= 3
+    assert all(step.counters["blocks_read"] <= 3 for step in steps[1:])
 
 
 def segments(state: State) -> list[Chunk]:

@@ -204,7 +204,8 @@ class OverIncremental:
             gone = np.zeros(rows.num_rows, np.bool_)
             gone[places(rows, "SEMI", generations, self._partition)] = True
             dirty = np.bincount(rows[HOME].to_numpy()[gone], minlength=len(directory)) > 0
-            kept, names = rows.filter(pa.array(~gone)), [*self._columns, *self._results.columns]
+            kept = rows.filter(pa.array(~gone))
+            names = [name for name in (*self._columns, *self._results.columns) if name in rows.column_names]
             directory = self._cutter.rewritten(directory, kept, dirty, loaded, names)
         facts = self._generations.next_look(state.facts, clock)
         return State((*directory.write(), *chunks), facts)

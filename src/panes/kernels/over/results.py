@@ -65,7 +65,7 @@ class Results:
         return any(shift_of(call) is not None or is_carried_since(call) for call in self.calls)
 
     def recomputed(self, merged: Merged, everything: bool = False) -> Recomputed:
-        """New results wherever a change reaches, of each call on its own; or of all rows, if no block is missing."""
+        """New results wherever a change reaches, for each call; or of all rows, which then all count as changed."""
         rows = merged.left
         masks: dict[str, Mask] = {}
         context = np.zeros(merged.size, np.bool_)
@@ -86,7 +86,7 @@ class Results:
             if shift is not None:
                 value = self._shifted(merged, call, rows[so_far(call).output], shift, again)
                 rows = with_column(rows, call.output, _spliced(rows, call.output, masks[call.output], value, again))
-        changed = merged.fresh[~merged.gone].copy()
+        changed = merged.fresh[~merged.gone] | everything
         changed[self._other(old, rows, again & ~changed)] = True
         return Recomputed(rows, again, changed)
 
@@ -132,8 +132,7 @@ class Results:
             return places
         columns = {"place": pa.array(places)}
         for number, name in enumerate(self.columns):
-            was = old[name] if name in old.column_names else pa.nulls(old.num_rows, new[name].type)
-            columns |= {f"o{number}": was.filter(mask), f"n{number}": new[name].filter(mask)}
+            columns |= {f"o{number}": old[name].filter(mask), f"n{number}": new[name].filter(mask)}
         differs = " OR ".join(f"o{number} IS DISTINCT FROM n{number}" for number, _ in enumerate(self.columns))
         found: Places = query(f"SELECT place FROM parts WHERE {differs}", parts=pa.table(columns))["place"].to_numpy()
         return found
