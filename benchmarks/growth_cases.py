@@ -138,11 +138,26 @@ def range_sum(keys: int) -> tuple[Kernel, Feed]:
     return OverOnClose((KEY,), (OrderKey(TIME),), (call,), RELEASE), Feed(keys, before=10, large=keys // 10, delay=1)
 
 
-def appended_rows(name: str) -> Callable[[int], tuple[Kernel, Feed]]:
+def appended_rows(call: OverCall) -> Callable[[int], tuple[Kernel, Feed]]:
     """An OVER that emits changes, in one partition to which rows are appended."""
-    call, order = OverCall(name, (), name), (OrderKey(TIME),)
+    order = (OrderKey(TIME),)
     kernel = OverIncremental((), order, (PLACE,), (PLACE,), (call,), (VALUE,), None, (PLACE,))
     return lambda rows: (kernel, Feed(100, before=10, large=rows // 10))
+
+
+def so_far(edge: Edge, rows: int) -> OverCall:
+    frame: Frame = frames.Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(edge, rows))
+    return OverCall(AGGREGATE, (VALUE,), "sum", frame, accumulator=accumulator("sum", ["double"]))
+
+
+FIRST_ROWS: Frame = frames.Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
+APPENDED = {
+    "row_number": OverCall("row_number", (), "row_number"),
+    "sum up to 1 PRECEDING": so_far(Edge.PRECEDING, 1),
+    "sum up to 1 FOLLOWING": so_far(Edge.FOLLOWING, 1),
+    "nth_value": OverCall("nth_value", (VALUE,), "nth", FIRST_ROWS, offset=10),
+    "lag IGNORE NULLS": OverCall("lag", (VALUE,), "lag", ignore_nulls=True),
+}
 
 
 def latest(keys: int) -> tuple[Kernel, Feed]:
@@ -185,11 +200,11 @@ CASES = [
     Case("running approx_count_distinct", "rows before", (10_000, 1_000_000), running("approx_count_distinct")),
     Case("running percentile_approx", "rows before", (10_000, 1_000_000), running("percentile_approx")),
     Case("EMIT CHANGES", "groups in the window", (10_000, 1_000_000), changed),
-    Case(
-        "row_number … EMIT CHANGES, rows appended",
-        "rows of the partition",
-        (100_000, 10_000_000),
-        appended_rows("row_number"),
+    *(
+        Case(
+            f"{name} … EMIT CHANGES, rows appended", "rows of the partition", (100_000, 10_000_000), appended_rows(call)
+        )
+        for name, call in APPENDED.items()
     ),
     Case("keep latest by sequence", "keys", (10_000, 1_000_000), latest),
 ]

@@ -200,6 +200,15 @@ def test_a_chunk_that_is_missing_is_said() -> None:
     assert error.value.code == "state-mismatch"
 
 
+def test_a_directory_of_many_chunks_is_short() -> None:
+    entry = {"id": "7", "rows": 1, "low": 0, "high": 0, "kind": "segment", "bytes": 1, "digest": "0" * 32}
+    for number in (0, 1, 1000):
+        directory = Directory("whose", tuple([entry] * number), {"fact": 1}, number, None, False, {"groups": number})
+        assert Directory.decode(directory.encode()) == directory
+        assert len(directory.encode()) < 4096
+    assert Directory("whose").encode().startswith(b"{")
+
+
 def test_state_of_another_format_is_refused() -> None:
     store = Store()
     task("session", store, 0, blobs("session", 0))

@@ -7,7 +7,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
@@ -121,7 +121,7 @@ class Task:
         return directory
 
     def _state(self, directory: Directory) -> State:
-        chunks = [_chunk(one, cache(partial(self._load, one))) for one in directory.chunks]
+        chunks = [_chunk(one, once(partial(self._load, one))) for one in directory.chunks]
         return State(tuple(chunks), directory.facts or {}, directory.next_chunk)
 
     def _load(self, entry: dict[str, Any]) -> pa.Table:
@@ -199,6 +199,18 @@ def refuse_rows(batch: pa.Table | None) -> None:
     """After the end of the input there are micro-batches, but no rows."""
     if batch is not None and batch.num_rows:
         raise PanesError("stream-ended", "this checkpoint was flushed: its stream has ended")
+
+
+def once(load: Callable[[], pa.Table]) -> Callable[[], pa.Table]:
+    """Loads at the first call; unlike `functools.cache` it costs next to nothing where there is none."""
+    loaded: list[pa.Table] = []
+
+    def table() -> pa.Table:
+        if not loaded:
+            loaded.append(load())
+        return loaded[0]
+
+    return table
 
 
 def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -12,13 +13,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from present import present
 
 from panes.kernels.changelog.changes import INSERT
-from panes.kernels.kernel import Clock, State
-from panes.kernels.over.generations import NEW, Assigned, Generations
+from panes.kernels.kernel import Chunk, Clock, State
+from panes.kernels.over.generations import ENDS, EXPIRE, FIRST, LAST, NEW, Assigned, Generations
+from panes.kernels.sorted_blocks.former_index import FORMER
+from panes.kernels.sorted_blocks.sort_keys import Sorting
 from panes.kernels.state.expiry import GENERATION
 
 from ..harness import restarted, step_twice
+from ..sorted_blocks.format_1 import former_chunks
 from .test_incremental import (
     CUTS,
     KEY,
@@ -78,7 +83,7 @@ def together(names: dict[Any, Any]) -> set[frozenset[Any]]:
 @given(st.builds(punctual, SEEDS, st.integers(1, 20)), st.lists(st.integers(1, 6), max_size=3), TTLS)
 def test_rows_are_in_the_generations_of_the_definition(stream: tuple[Timed, int], cuts: list[int], ttl: int) -> None:
     """After each micro-batch: the generation that each row was given, or to which its own has moved since."""
-    generations = Generations((PART,), AT, ttl, 2)
+    generations = Generations((PART,), AT, ttl)
     done = Assigned(pa.table({}), pa.table({}), (), {})
     seen: Timed = []
     found: dict[Any, Any] = {}
@@ -106,13 +111,49 @@ def check_expired(generations: Generations, assigned: Assigned, last: dict[Any, 
 
 def test_two_generations_become_one_when_a_row_comes_between() -> None:
     """ttl 10: 1, 5, 9 and 25, 30 are apart until 18 comes; then the later ones move."""
-    generations = Generations((PART,), AT, 10, 4)
+    generations = Generations((PART,), AT, 10)
     first = generations.assign((), {}, timed([(Row(at), at) for at in (1, 5, 9, 25, 30)], 0))
     assert first.rows[GENERATION].to_pylist() == [1, 1, 1, 25, 25]
     assert first.moved.num_rows == 0
     then = generations.assign(first.chunks, first.facts, timed([(Row(18), 18)], 1))
     assert then.rows[GENERATION].to_pylist() == [1]
     assert then.moved.select([GENERATION, NEW]).to_pylist() == [{GENERATION: 25, NEW: 1}]
+
+
+def test_generations_of_format_1_are_read_once_and_kept_otherwise() -> None:
+    generations = Generations((PART,), AT, 10)
+    rows = pa.table(
+        {PART: ["a", "a", "b"], GENERATION: [1, 25, 7], FIRST: [1, 25, 7], LAST: [9, 30, 7]},
+        pa.schema([(PART, pa.string()), *((name, pa.int64()) for name in (GENERATION, FIRST, LAST))]),
+    )
+    old = former_chunks(rows, Sorting((PART,), (), (GENERATION,)), 2, FORMER, first=100)
+    facts = {EXPIRE: 18}
+    then = generations.assign(old, facts, timed([(Row(18, "a"), 18)], 1))
+    assert then.moved.select([GENERATION, NEW]).to_pylist() == [{GENERATION: 25, NEW: 1}]
+    assert not any(chunk.kind.startswith(FORMER) for chunk in then.chunks)
+    for chunks in (old, then.chunks):
+        gone, left = present(generations.expired(chunks, facts, Clock(18)))
+        assert gone.to_pylist() == [{PART: "b", GENERATION: 7}]
+        gone, _ = present(generations.expired(left, facts, Clock(41)))
+        assert len(gone) == (2 if chunks is old else 1)
+
+
+def test_what_expires_is_found_by_its_end() -> None:
+    """Of a thousand generations one may have expired: the entries of the others are not read."""
+    generations = Generations((PART,), AT, 10)
+    first = generations.assign((), {}, timed([(Row(0, "first"), 0)], 0))
+    many = [(Row(number, f"p{number}"), 5) for number in range(1, 1000)]
+    then = generations.assign(first.chunks, first.facts, timed(many, 1))
+    read: list[int] = []
+
+    def load(chunk: Chunk) -> pa.Table:
+        read.append(chunk.rows)
+        return chunk.load()
+
+    counted = [replace(chunk, load=partial(load, chunk)) if chunk.kind == ENDS else chunk for chunk in then.chunks]
+    gone, _ = present(generations.expired(tuple(counted), then.facts, Clock(11)))
+    assert gone.to_pylist() == [{PART: "first", GENERATION: 0}]
+    assert read == [1]
 
 
 def check_expiry(asked: Query, stream: tuple[Timed, int], cuts: Sequence[int], ttl: int, restarts: set[int]) -> None:

@@ -52,7 +52,8 @@ def blocks_of(rows: Sequence[Row], frame: Frame) -> Directory:
     """Rows in blocks, as the kernel leaves them that has them in state."""
     kernel = Query((Case("", aggregate("sum", frame)),), size=SIZE).kernel
     step = run_step(kernel, State(), arrow([Change(INSERT, row) for row in rows], 0, 1), Clock())
-    return Directory.read(step.state.chunks)
+    directory = Directory.read(step.state.chunks)
+    return directory.opened(directory.closed)
 
 
 def needed_blocks(directory: Directory, gone: Sequence[Row], come: Sequence[Row]) -> NeededBlocks:

@@ -29,7 +29,13 @@ def carried_calls(draw: st.DrawFn) -> OverCall:
     frame = Frame(draw(st.sampled_from(Unit)), START, NOW)
     if draw(st.booleans()):
         return naive.aggregate(draw(st.sampled_from(naive.RUNNING)), frame, draw(st.sampled_from([None, KEEP])))
-    function = draw(st.sampled_from(["row_number", "rank", "dense_rank", "first_value", "last_value"]))
+    function = draw(
+        st.sampled_from(["row_number", "rank", "dense_rank", "first_value", "last_value", "nth_value", "lag"])
+    )
+    if function == "lag":
+        return OverCall(function, (X,), function, ignore_nulls=True)
+    if function == "nth_value":
+        return OverCall(function, (X,), function, frame, offset=draw(st.integers(1, 4)))
     if function.endswith("value"):
         return OverCall(function, (X,), function, frame, draw(st.booleans()))
     return OverCall(function, (), function)
@@ -52,7 +58,7 @@ def test_what_goes_on_from_any_row_is_what_was_computed_from_the_first(
     if not mask.any():
         return
     table = Sorted(whole.filter(pa.array(mask)), runs(mask, part), BY_Y)
-    found = Resumed.on(table, merged, mask, results.columns).values(results.all_calls)
+    found = Resumed.on(table, merged, mask).values(results.all_calls)
     assert set(found) == set(results.columns)
     for name in results.columns:
         assert found[name].to_pylist() == table.rows[name].to_pylist()
@@ -65,7 +71,7 @@ def test_what_begins_with_the_first_row_is_the_definition(drawn: list[Row], call
     merged = Table([(row, COMES) for row in rows]).merged()
     results = Results((call,), BY_Y)
     every = np.ones(len(rows), np.bool_)
-    found = Resumed.on(merged.sorted, merged, every, results.columns).values(results.all_calls)[call.output].to_pylist()
+    found = Resumed.on(merged.sorted, merged, every).values(results.all_calls)[call.output].to_pylist()
     for row, value in zip(rows, found, strict=True):
         mine = [one for one in rows if one["k"] == row["k"]]
         expected = naive.definition(mine, mine.index(row), call, BY_Y)
@@ -80,7 +86,11 @@ CARRIED = {
     "sum so far, with peers": (naive.aggregate("sum", Frame(Unit.RANGE, START, NOW)), True),
     "sum up to the row before": (naive.aggregate("sum", Frame(Unit.ROWS, START, Bound(Edge.PRECEDING, 1))), False),
     "a list that grows": (naive.aggregate("collect_list", Frame(Unit.ROWS, START, NOW)), False),
-    "nth_value": (OverCall("nth_value", (X,), "", Frame(Unit.ROWS, START, NOW)), False),
+    "nth_value": (OverCall("nth_value", (X,), "", Frame(Unit.ROWS, START, NOW)), True),
+    "nth_value, ignoring NULLs": (OverCall("nth_value", (X,), "", Frame(Unit.ROWS, START, NOW), True), False),
+    "lag, ignoring NULLs": (OverCall("lag", (X,), "", ignore_nulls=True), True),
+    "lag by two, ignoring NULLs": (OverCall("lag", (X,), "", ignore_nulls=True, offset=2), False),
+    "lag with a default": (OverCall("lag", (X,), "", ignore_nulls=True, default=X), False),
 }
 
 

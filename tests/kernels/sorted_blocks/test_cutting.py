@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.kernels.sorted_blocks.blocks import FENCE, NEW
 from panes.kernels.sorted_blocks.cutting import Cutter
+from panes.kernels.sorted_blocks.pages import FENCE, NEW
 from panes.kernels.sorted_blocks.ranges import Ranges
 from panes.kernels.sorted_blocks.sort_keys import Sorting
 

@@ -3,7 +3,7 @@
     in     update_postimage a 2 · delete b                     of a table with a = 1, b = 5
     out    update_preimage a 1, update_postimage a 2 · delete b 5
 
-The last row of each key is kept, in sorted blocks by key. Of a row that WHERE rejects only the key is.
+The last row of each key is kept. Of a row that WHERE rejects only the key is.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import pyarrow as pa
 from panes.kernels.changelog.changes import difference
 from panes.kernels.changelog.table import ChangelogTable
 from panes.kernels.kernel import Clock, Counters, State, Step, seconds
-from panes.kernels.sorted_blocks.blocks import Directory
-from panes.kernels.sorted_blocks.key_index import INDEX
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,6 @@ class Normalize:
     on_inconsistency: Literal["fail", "skip"] = "fail"
     keep: str | None = None
     key_names: tuple[str, ...] = ()
-    size: int = 128
 
     def depends_on(self) -> dict[str, Any]:
         columns = {"key": list(self.key), "sequence": self.sequence, "keeps rejected": self.keep is not None}
@@ -74,10 +71,9 @@ class Normalize:
             self.on_inconsistency,
             keep=self.keep,
             key_names=self.key_names,
-            size=self.size,
         )
 
     def _counters(self, state: State, inconsistent: int = 0, stale: int = 0, rows_out: int = 0) -> Counters:
         """The gauge `groups` are the keys that something is known of."""
-        groups = int(Directory.read(state.chunks, INDEX).sizes.sum())
+        groups = self._table.index.count(state)
         return Counters(rows_out=rows_out, inconsistent_rows=inconsistent, stale_rows=stale, groups=groups)

@@ -23,15 +23,11 @@ import pyarrow.compute as pc
 
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import AFTER, BEFORE, DELETE, INSERT
+from panes.kernels.changelog.known_keys import APPLIED, KEPT, SEQUENCE, THERE, KnownKeys
 from panes.kernels.duck import joined, query, quoted, same
 from panes.kernels.kernel import Chunk, State
-from panes.kernels.sorted_blocks.blocks import Directory
-from panes.kernels.sorted_blocks.key_index import KeyIndex
 
-# What the index keeps of a key: whether its row is there, and passed WHERE; the last sequence, and when it was applied.
-THERE, KEPT, SEQUENCE, APPLIED = "key_is_there", "key_is_kept", "key_sequence", "key_applied_at"
 PLACE = "place_in_batch"
-EXPIRES = "tombstones_expire"  # a fact: the time at which they are looked through
 WORDS = (INSERT, DELETE, BEFORE, AFTER)
 
 
@@ -69,31 +65,33 @@ class ChangelogTable:
     is_net: bool = False
     keep: str | None = None
     key_names: tuple[str, ...] = ()
-    size: int = 128
 
     def net(self, state: State, batch: pa.Table) -> Net:
         """The net change, and the index after it."""
         changes = self._with_status(batch)
-        directory, facts = self._without_expired(self._index.read(state.chunks), state.facts, changes)
-        known = self._index.find(directory, changes)
+        state = self.index.read(state)
+        known = self.index.find(state.chunks, changes)
         judged = self._judged(changes, known)
         bad = pc.sum(judged["is_bad"]).as_py()
         if bad and self.on_inconsistency == "fail":
             raise self._inconsistent(changes.filter(judged["is_bad"]))
-        last, was_there = changes.filter(judged["is_last"]), judged["was_there"].filter(judged["is_last"])
+        last = changes.filter(judged["is_last"])
+        after = self._put(state, changes, known, judged)
         return Net(
             joined(known.filter(known[KEPT]), "SEMI", last, self.key),
             last.filter(last[KEPT]).select(self.columns),
-            self._put(directory, known, last, was_there),
-            facts,
+            after.chunks,
+            after.facts,
             bad,
             pc.sum(judged["is_stale"]).as_py(),
         )
 
     @cached_property
-    def _index(self) -> KeyIndex:
-        status = (THERE, KEPT, *((SEQUENCE, APPLIED) if self.sequence is not None else ()))
-        return KeyIndex(self.key, (*dict.fromkeys((*self.key, *self.indexed)), *status), self.size)
+    def index(self) -> KnownKeys:
+        columns = (*dict.fromkeys((*self.key, *self.indexed)), THERE, KEPT)
+        if self.sequence is None:
+            return KnownKeys(self.key, columns)
+        return KnownKeys(self.key, (*columns, SEQUENCE, APPLIED), self.state_ttl)
 
     def _with_status(self, batch: pa.Table) -> pa.Table:
         """The changes with what they would leave in the index."""
@@ -109,7 +107,7 @@ class ChangelogTable:
     # ---- which changes apply
 
     def _judged(self, changes: pa.Table, known: pa.Table) -> pa.Table:
-        """For each change: whether its key was there before the micro-batch, does it fit, is it stale, is it the last.
+        """For each change: whether its key was there, and known, before; does it fit, is it stale, is it the last.
 
         Whether a key is there follows from the change before: after a delete it is not, else it is.
         """
@@ -135,13 +133,13 @@ class ChangelogTable:
         return query(
             f"""
             WITH told AS (
-                SELECT b.*, coalesce(k.{THERE}, false) AS was_there, {known_sequence} AS known_sequence,
-                    {good} AS is_good
+                SELECT b.*, coalesce(k.{THERE}, false) AS was_there, k.{THERE} IS NOT NULL AS is_known,
+                    {known_sequence} AS known_sequence, {good} AS is_good
                 FROM batch b LEFT JOIN known k ON {same(self.key, "b", "k")}
             ), judged AS (
                 SELECT *, NOT (is_good AND {fits}) AS is_bad, {is_stale} AS is_stale FROM told
             )
-            SELECT is_bad, is_stale, was_there,
+            SELECT is_bad, is_stale, was_there, is_known,
                 NOT is_bad AND NOT is_stale AND row_number() OVER ({applied}) = 1 AS is_last
             FROM judged ORDER BY {PLACE}
             """,
@@ -151,7 +149,7 @@ class ChangelogTable:
 
     @property
     def _status(self) -> tuple[str, ...]:
-        return tuple(name for name in self._index.columns if name in (THERE, KEPT, SEQUENCE, APPLIED))
+        return tuple(name for name in self.index.columns if name in (THERE, KEPT, SEQUENCE, APPLIED))
 
     def _inconsistent(self, bad: pa.Table) -> PanesError:
         row = bad.sort_by([(name, "ascending") for name in self.arrival]).slice(0, 1).to_pylist()[0]
@@ -165,16 +163,19 @@ class ChangelogTable:
 
     # ---- the index after it
 
-    def _put(
-        self, directory: Directory, known: pa.Table, last: pa.Table, was_there: pa.ChunkedArray
-    ) -> tuple[Chunk, ...]:
-        names = self._index.columns
+    def _put(self, state: State, changes: pa.Table, known: pa.Table, judged: pa.Table) -> State:
+        judged, last = judged.filter(judged["is_last"]), changes.filter(judged["is_last"])
+        names = self.index.columns
         if self.sequence is not None:
-            return self._index.put(directory, self._without_values(last).select(names), last.slice(0, 0))
+            added = pc.sum(pc.invert(judged["is_known"])).as_py() or 0
+            now = pc.max(changes[APPLIED]).as_py()
+            return self.index.put(state, self._without_values(last).select(names), last.slice(0, 0), added, now)
         there = last.filter(last[THERE]).select(names)
         every = _list(names)
         changed = query(f"SELECT {every} FROM there EXCEPT SELECT {every} FROM known", there=there, known=known)
-        return self._index.put(directory, changed, last.filter(pc.and_(pc.invert(last[THERE]), was_there)))
+        added = pc.sum(pc.and_(last[THERE], pc.invert(judged["was_there"]))).as_py() or 0
+        gone = last.filter(pc.and_(pc.invert(last[THERE]), judged["was_there"]))
+        return self.index.put(state, changed, gone, added, None)
 
     def _without_values(self, last: pa.Table) -> pa.Table:
         """A tombstone needs no values."""
@@ -182,23 +183,6 @@ class ChangelogTable:
             column = pc.if_else(last[THERE], last[name], pa.scalar(None, last[name].type))
             last = last.set_column(last.column_names.index(name), name, column)
         return last
-
-    def _without_expired(
-        self, directory: Directory, facts: Mapping[str, Any], changes: pa.Table
-    ) -> tuple[Directory, Mapping[str, Any]]:
-        """Without the tombstones that no change can ask for any more: they are looked for once in a `state_ttl`."""
-        if self.sequence is None or self.state_ttl is None:
-            return directory, facts
-        now = pc.max(changes[APPLIED]).as_py()
-        expires = facts.get(EXPIRES)
-        if expires is not None and now > expires and len(directory):
-            oldest = now - self.state_ttl
-            directory = self._index.kept(
-                directory, lambda rows: pc.or_(rows[THERE], pc.greater_equal(rows[APPLIED], oldest))
-            )
-        if expires is None or now > expires:
-            return directory, {**facts, EXPIRES: now + self.state_ttl}
-        return directory, facts
 
 
 def unknown_word(word: str | None, key: Mapping[str, Any]) -> PanesError:

@@ -10,7 +10,7 @@ row, no row that is in time can find it any more: it has expired.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,14 +19,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.kernels.duck import query, quoted
+from panes.kernels.duck import joined, query, quoted
 from panes.kernels.kernel import Chunk, Clock
-from panes.kernels.sorted_blocks.blocks import Directory
-from panes.kernels.sorted_blocks.key_index import KeyIndex
+from panes.kernels.sorted_blocks.former_index import former_rows
+from panes.kernels.state.carry import Carry
 from panes.kernels.state.expiry import GENERATION, expired_before, expires_at
+from panes.kernels.state.release import Release
 
 FIRST, LAST = "generation_first", "generation_last"
 NEW, PLACE = "new_generation", "place_in_batch"
+GENERATIONS, ENDS = "generations", "ends"  # kinds of chunks
 EXPIRE = "generations_expire"  # a fact: the watermark at which some may have expired
 
 
@@ -42,38 +44,69 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Generations:
-    """The generations of all partitions, in sorted blocks; `time` is the column with a row's time."""
+    """The generations of all partitions; `time` is the column with a row's time.
+
+    Each has an entry by its end, LAST, as it was when it began or was looked at: those that have expired are found
+    among the entries that have.
+    """
 
     partition: tuple[str, ...]
     time: str
     ttl: int
-    size: int
 
-    @cached_property
-    def _index(self) -> KeyIndex:
-        key = (*self.partition, GENERATION)
-        return KeyIndex(key, (*key, FIRST, LAST), self.size, self.partition)
-
-    def assign(self, chunks: Iterable[Chunk], facts: Mapping[str, Any], batch: pa.Table) -> Assigned:
+    def assign(self, chunks: Sequence[Chunk], facts: Mapping[str, Any], batch: pa.Table) -> Assigned:
         """Put the rows of a micro-batch into generations."""
-        directory = self._index.read(chunks)
+        chunks = self._read(chunks)
         times = batch[self.time].cast(pa.int64())
         bare = batch.select(list(self.partition)).append_column(GENERATION, pa.nulls(batch.num_rows, pa.int64()))
         bare = bare.append_column(FIRST, times).append_column(LAST, times)
-        known = self._index.alike(directory, bare)
+        known = self._carry.find(chunks, bare)
+        known = bare.slice(0, 0) if known is None else known.select(self._columns)
         found = self._found(bare, known)
         placed = found.filter(pc.is_valid(found[PLACE])).sort_by(PLACE)
         old = found.filter(pc.is_valid(found[GENERATION]))
         moved = old.filter(pc.not_equal(old[GENERATION], old[NEW]))
         heads = found.filter(found["is_head"])
-        changed = heads.select([*self.partition, NEW, "low", "high"]).rename_columns(list(self._index.columns))
+        # all generations of the partitions are heads, for all that are known are found
+        changed = heads.select([*self.partition, NEW, "low", "high"]).rename_columns(list(self._columns))
+        begun = joined(changed, "ANTI", known, self._key)
         expire = expires_at(pc.min(changed[LAST]).as_py(), self.ttl)
         return Assigned(
             batch.append_column(GENERATION, placed[NEW]),
-            moved.select([*self._index.key, NEW]),
-            self._index.put(directory, changed, moved),
+            moved.select([*self._key, NEW]),
+            (*self._carry.put(chunks, changed), *self._listed(self._ends(chunks), begun)),
             {EXPIRE: expire, **facts},
         )
+
+    @cached_property
+    def _key(self) -> tuple[str, ...]:
+        return (*self.partition, GENERATION)
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        return (*self._key, FIRST, LAST)
+
+    @cached_property
+    def _carry(self) -> Carry:
+        return Carry(self.partition, GENERATIONS)
+
+    @cached_property
+    def _by_end(self) -> Release:
+        return Release(LAST, (LAST,), waits=True, late=False, kind=ENDS)
+
+    def _ends(self, chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+        return tuple(chunk for chunk in chunks if chunk.kind == ENDS)
+
+    def _listed(self, ends: tuple[Chunk, ...], generations: pa.Table) -> tuple[Chunk, ...]:
+        """The entries with those of more generations."""
+        return self._by_end.take(ends, generations.select([*self._key, LAST]), Clock())[1]
+
+    def _read(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+        """The chunks of generations; what was kept as sorted blocks is as it is kept now."""
+        rows = former_rows(chunks)
+        if rows is None:
+            return (*self._carry.own(chunks), *self._ends(chunks))
+        return (*self._carry.put((), rows.select(self._columns)), *self._listed((), rows))
 
     def _found(self, rows: pa.Table, known: pa.Table) -> pa.Table:
         """Rows and generations, each with the generation that it is in now, and one of each that knows its ends."""
@@ -106,23 +139,25 @@ class Generations:
     # ---- expiry
 
     def expired(
-        self, chunks: Iterable[Chunk], facts: Mapping[str, Any], clock: Clock
-    ) -> tuple[pa.Table, Directory] | None:
-        """The generations that have expired, and the index without them, if it is time to look."""
+        self, chunks: Sequence[Chunk], facts: Mapping[str, Any], clock: Clock
+    ) -> tuple[pa.Table, tuple[Chunk, ...]] | None:
+        """The generations that have expired, and the chunks without them, if it is time to look."""
         expire = facts.get(EXPIRE)
-        directory = self._index.read(chunks)
-        if expire is None or clock.watermark is None or clock.watermark < expire or not len(directory):
-            return None
         oldest = expired_before(self.ttl, clock)
-        gone: list[pa.Table] = []
-
-        def stays(rows: pa.Table) -> pa.ChunkedArray:
-            late = pc.less(rows[LAST], oldest)
-            gone.append(rows.filter(late).select(self._index.key))
-            return pc.invert(late)
-
-        after = self._index.kept(directory, stays)
-        return gone[0], after
+        if expire is None or oldest is None or clock.watermark is None or clock.watermark < expire:
+            return None
+        chunks = self._read(chunks)
+        passed, ends, _ = self._by_end.take(self._ends(chunks), None, Clock(oldest))
+        if passed is None:
+            return None
+        known = self._carry.find(chunks, passed)
+        if known is None:
+            return passed.select(self._key).slice(0, 0), (*self._carry.own(chunks), *ends)
+        late = pc.less(known[LAST], oldest)
+        gone, stay = known.filter(late), known.filter(pc.invert(late))
+        ends = self._listed(ends, joined(stay, "SEMI", passed, self._key))
+        old, new = (joined(side, "SEMI", gone, self.partition) for side in (known, stay))
+        return gone.select(self._key), (*self._carry.replaced(chunks, old, new), *ends)
 
     def next_look(self, facts: Mapping[str, Any], clock: Clock) -> dict[str, Any]:
         """The facts after a look at all of them, which is not taken too often."""

@@ -28,7 +28,7 @@ from panes.kernels.over.generations import Generations
 from panes.kernels.over.merged import Merged, Touched
 from panes.kernels.over.needed_blocks import NeededBlocks
 from panes.kernels.over.results import Recomputed, Results, with_column
-from panes.kernels.over.resume import is_carried
+from panes.kernels.over.resume import is_carried, shift_of
 from panes.kernels.over.sorted_rows import Sorted, numbered
 from panes.kernels.partitions import codes
 from panes.kernels.sorted_blocks.blocks import HOME, Directory
@@ -36,6 +36,8 @@ from panes.kernels.sorted_blocks.cutting import Cutter
 from panes.kernels.sorted_blocks.ranges import Mask
 from panes.kernels.sorted_blocks.sort_keys import Sorting
 from panes.kernels.state.expiry import GENERATION
+
+RESUMES = "keeps_so_far"  # a fact: all rows have what calls resume from that did not in the first checkpoints
 
 
 @dataclass(frozen=True)
@@ -84,16 +86,12 @@ class OverIncremental:
         touched = self._touched(net)
         if touched is None:
             return Step(State((*directory.write(), *net.index), net.facts), None, self._counters(directory, net))
-        homes = directory.with_any(touched.keys)
-        merged = self._merged(directory, homes, net, touched)
-        loaded = homes
-        if len(directory):
-            needed = NeededBlocks(directory, touched.keys, homes, merged)
-            loaded = self._blocks(needed) | self._framed(directory, net, touched)
+        anew = self._results.resumed_since and len(directory) > 0 and RESUMES not in state.facts
+        directory, homes, loaded, merged = self._loaded(directory, net, touched, anew)
         more = loaded & ~homes
         if more.any():
             merged = self._with_more(merged, directory.load(more))
-        done = self._results.recomputed(merged)
+        done = self._results.recomputed(merged, anew)
         out = self._difference(merged, done)
         after = self._written(directory, loaded, merged, done)
         counters = self._counters(after, net) | Counters(
@@ -102,7 +100,8 @@ class OverIncremental:
             unchanged_rows=int((done.again & ~done.changed).sum()),
             blocks_read=int(loaded.sum()),
         )
-        return Step(State((*after.write(), *net.index), net.facts), out if out.num_rows else None, counters)
+        facts = {**net.facts, RESUMES: True} if self._results.resumed_since else net.facts
+        return Step(State((*after.write(), *net.index), facts), out if out.num_rows else None, counters)
 
     def _counters(self, directory: Directory, net: Net | None = None) -> Counters:
         inconsistent, stale = (net.inconsistent, net.stale) if net is not None else (0, 0)
@@ -128,7 +127,7 @@ class OverIncremental:
         if self.change_type is not None or self.state_ttl is None:
             return None
         assert self.time is not None
-        return Generations(self.partition, self.time, self.state_ttl, self.size)
+        return Generations(self.partition, self.time, self.state_ttl)
 
     @cached_property
     def _results(self) -> Results:
@@ -157,7 +156,6 @@ class OverIncremental:
             self.on_inconsistency,
             self.is_net,
             key_names=self.key_names,
-            size=self.size,
         )
         return table.net(state, batch)
 
@@ -183,32 +181,34 @@ class OverIncremental:
 
     def _of_generations(self, directory: Directory, generations: pa.Table) -> pa.Table | None:
         """The rows of these generations."""
-        blocks = self._blocks_of(directory, generations)
+        directory, blocks = self._blocks_of(directory, generations)
         return joined(directory.load(blocks), "SEMI", generations, self._partition) if blocks.any() else None
 
-    def _blocks_of(self, directory: Directory, generations: pa.Table) -> Mask:
+    def _blocks_of(self, directory: Directory, generations: pa.Table) -> tuple[Directory, Mask]:
         if not generations.num_rows:
-            return np.zeros(len(directory), np.bool_)
+            return directory, np.zeros(len(directory), np.bool_)
         sorting = Sorting(self._partition, (), ())
-        return directory.of_partitions(sorting.keys(generations.take(pa.array(sorting.permutation(generations)))))
+        keys = sorting.keys(generations.take(pa.array(sorting.permutation(generations))))
+        return directory.opened_where(lambda one: one.of_partitions(keys))
 
     def _without_expired(self, state: State, clock: Clock) -> State:
         """The state without the rows of generations that have expired; their results stand."""
         found = self._generations.expired(state.chunks, state.facts, clock) if self._generations is not None else None
         if self._generations is None or found is None:
             return state
-        generations, index = found
+        generations, chunks = found
         directory = self._cutter.read(state.chunks)
-        loaded = self._blocks_of(directory, generations)
+        directory, loaded = self._blocks_of(directory, generations)
         if loaded.any():
             rows = directory.load(loaded)
             gone = np.zeros(rows.num_rows, np.bool_)
             gone[places(rows, "SEMI", generations, self._partition)] = True
             dirty = np.bincount(rows[HOME].to_numpy()[gone], minlength=len(directory)) > 0
-            kept, names = rows.filter(pa.array(~gone)), [*self._columns, *self._results.columns]
+            kept = rows.filter(pa.array(~gone))
+            names = [name for name in (*self._columns, *self._results.columns) if name in rows.column_names]
             directory = self._cutter.rewritten(directory, kept, dirty, loaded, names)
         facts = self._generations.next_look(state.facts, clock)
-        return State((*directory.write(), *index.write()), facts)
+        return State((*directory.write(), *chunks), facts)
 
     # ---- what is read
 
@@ -220,6 +220,22 @@ class OverIncremental:
         order = self._sorting.permutation(rows)
         return Touched(self._sorting.keys(rows.take(pa.array(order))), order)
 
+    def _loaded(
+        self, directory: Directory, net: Net, touched: Touched, everything: bool
+    ) -> tuple[Directory, Mask, Mask, Merged]:
+        """The directory with all pages open that matter, the homes of the changes, all blocks that are read; and the
+        rows of the homes with those that come."""
+        while True:
+            directory, homes = directory.opened_where(lambda one: one.with_any(touched.keys))
+            merged = self._merged(directory, homes, net, touched)
+            if not len(directory):
+                return directory, homes, homes, merged
+            needed = NeededBlocks(directory, touched.keys, homes, merged)
+            loaded = self._blocks(needed) | self._framed(directory, net, touched) | everything
+            if not (loaded & directory.closed).any():
+                return directory, homes, loaded, merged
+            directory = directory.opened(loaded)  # blocks have other numbers now, and rows other homes
+
     def _blocks(self, blocks: NeededBlocks) -> Mask:
         """The blocks in which results may change, and those that their frames reach."""
         frames = [frame_of(call) for call in self._results.all_calls]
@@ -228,7 +244,10 @@ class OverIncremental:
         if any(is_carried(call) for call in self._results.all_calls):
             needed |= blocks.row_before(reached, frames)
         for call, frame in zip(self._results.all_calls, frames, strict=True):
-            if not is_carried(call):
+            shift = shift_of(call)
+            if shift is not None:
+                needed |= blocks.rows_before(-shift)
+            elif not is_carried(call):
                 needed |= blocks.needed(reached, frame)
         return needed
 

@@ -60,6 +60,10 @@ class NeededBlocks:
             return self.directory.around(reached, 1, 0, self._counted)
         return self._around_homes(1 + max(self._rows_beside(frame)[0] for frame in frames), 0)
 
+    def rows_before(self, number: int) -> Mask:
+        """The blocks with so many rows before each change."""
+        return self._around_homes(max(number, 0), 0)
+
     def few(self, least: int) -> Mask:
         """A neighbour of each home that few rows are left in, to be joined to it."""
         left = np.bincount(self.merged.left[HOME].to_numpy(), minlength=len(self.directory))

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from panes.frames import Edge, Unit
 from panes.kernels.duck import query
-from panes.kernels.over.calls import OrderKey, OverCall
+from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall
 from panes.kernels.over.functions import Column, over_values
 from panes.kernels.over.merged import Merged
-from panes.kernels.over.resume import POSITION, Resumed, chunks_of, is_carried, needs_position, state_of
+from panes.kernels.over.resume import (
+    POSITION,
+    Resumed,
+    chunks_of,
+    is_carried,
+    is_carried_since,
+    needs_position,
+    shift_of,
+    so_far,
+    state_of,
+)
 from panes.kernels.over.sorted_rows import Sorted
 from panes.kernels.sorted_blocks.ranges import Mask, Places, covered, runs
+
+NOTHING = Frame(Unit.ROWS, Bound(Edge.PRECEDING, 1), Bound(Edge.PRECEDING, 1))  # of a row that is alone
 
 
 @dataclass(frozen=True)
@@ -35,39 +48,66 @@ class Results:
 
     @cached_property
     def all_calls(self) -> tuple[OverCall, ...]:
-        """With a row's number in its partition, where a rank or an order goes on from it."""
-        carried = [call for call in self.calls if is_carried(call)]
-        needed = any(needs_position(call) for call in carried)
-        return (*self.calls, OverCall("row_number", (), POSITION)) if needed else self.calls
+        """With those that others are taken from; and a row's number in its partition, where a call goes on from it."""
+        calls = (*self.calls, *(so_far(call) for call in self.calls if shift_of(call) is not None))
+        needed = any(needs_position(call) for call in calls if is_carried(call))
+        return (*calls, OverCall("row_number", (), POSITION)) if needed else calls
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that are kept beside a row: results, and accumulators that the next row goes on from."""
-        states = [state_of(call) for call in self.calls if call.accumulator is not None and is_carried(call)]
+        states = [state_of(call) for call in self.all_calls if call.accumulator is not None and is_carried(call)]
         return (*(call.output for call in self.all_calls), *states)
 
-    def recomputed(self, merged: Merged) -> Recomputed:
-        """New results wherever a change reaches, of each call on its own."""
+    @cached_property
+    def resumed_since(self) -> bool:
+        """Whether what is kept beside a row is more than in the first checkpoints of format 1."""
+        return any(shift_of(call) is not None or is_carried_since(call) for call in self.calls)
+
+    def recomputed(self, merged: Merged, everything: bool = False) -> Recomputed:
+        """New results wherever a change reaches, for each call; or of all rows, which then all count as changed."""
         rows = merged.left
         masks: dict[str, Mask] = {}
         context = np.zeros(merged.size, np.bool_)
         for call in self.all_calls:
             masks[call.output], needs = merged.reached(call)
-            if not is_carried(call):
+            if everything:
+                masks[call.output] = np.ones(merged.size, np.bool_)
+            elif self._looks_around(call):
                 context |= covered(needs, merged.size)
         again = np.logical_or.reduce(list(masks.values())) if masks else merged.fresh[~merged.gone]
-        masks |= {state_of(call): masks[call.output] for call in self.calls}
+        masks |= {state_of(call): masks[call.output] for call in self.all_calls}
         values = self._values_in_context(merged, context | again, again) | self._values_carried(merged, again)
         old = rows
-        for name in self.columns:
+        for name in values:
             rows = with_column(rows, name, _spliced(rows, name, masks[name], values[name], again))
-        changed = merged.fresh[~merged.gone].copy()
+        for call in self.calls:
+            shift = shift_of(call)
+            if shift is not None:
+                value = self._shifted(merged, call, rows[so_far(call).output], shift, again)
+                rows = with_column(rows, call.output, _spliced(rows, call.output, masks[call.output], value, again))
+        changed = merged.fresh[~merged.gone] | everything
         changed[self._other(old, rows, again & ~changed)] = True
         return Recomputed(rows, again, changed)
 
+    def _looks_around(self, call: OverCall) -> bool:
+        return not is_carried(call) and shift_of(call) is None
+
+    def _shifted(self, merged: Merged, call: OverCall, values: Column, shift: int, wanted: Mask) -> Column:
+        """What a row has so far that is so many rows away, or the last of the partition; before the first, nothing."""
+        left = ~merged.gone
+        start, stop = merged.extents.start[left][wanted], merged.extents.stop[left][wanted]
+        place = np.minimum(np.flatnonzero(wanted) + shift, stop - 1)
+        if not len(place):
+            return values.slice(0, 0)
+        one = Sorted(merged.left.slice(0, 1), np.zeros(1, np.int64), self.order_by)
+        nothing = over_values(one, [replace(call, frame=NOTHING)])[call.output].cast(values.type)
+        both = pa.chunked_array([*chunks_of(values), *chunks_of(nothing)])
+        return both.take(pa.array(np.where(place < start, len(values), place)))
+
     def _values_in_context(self, merged: Merged, context: Mask, wanted: Mask) -> dict[str, Column]:
         """Values of calls that look at the rows around, for the rows that are wanted."""
-        calls = [call for call in self.all_calls if not is_carried(call)]
+        calls = [call for call in self.all_calls if self._looks_around(call)]
         if not calls:
             return {}
         table = self._sorted(merged, context)
@@ -82,8 +122,8 @@ class Results:
     def _values_carried(self, merged: Merged, wanted: Mask) -> dict[str, Column]:
         calls = [call for call in self.all_calls if is_carried(call)]
         if not calls or not wanted.any():
-            return {name: pa.nulls(0) for name in self.columns if calls}
-        return Resumed.on(self._sorted(merged, wanted), merged, wanted, self.columns).values(calls)
+            return {name: pa.nulls(0) for call in calls for name in _kept(call)}
+        return Resumed.on(self._sorted(merged, wanted), merged, wanted).values(calls)
 
     def _other(self, old: pa.Table, new: pa.Table, mask: Mask) -> Places:
         """The places among these where a result is not what it was."""
@@ -96,6 +136,11 @@ class Results:
         differs = " OR ".join(f"o{number} IS DISTINCT FROM n{number}" for number, _ in enumerate(self.columns))
         found: Places = query(f"SELECT place FROM parts WHERE {differs}", parts=pa.table(columns))["place"].to_numpy()
         return found
+
+
+def _kept(call: OverCall) -> tuple[str, ...]:
+    """The columns of a call that the next row goes on from."""
+    return (call.output,) if call.accumulator is None else (call.output, state_of(call))
 
 
 def _spliced(rows: pa.Table, name: str, mask: Mask, values: Column, again: Mask) -> Column:

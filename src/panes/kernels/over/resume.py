@@ -3,23 +3,28 @@
     rank  1  2  2 | .  .  .        the row before is the third, of rank 2:
                     4  5  5        the run goes on from there
 
-Nothing in front of that row is read.
+Nothing in front of that row is read. A frame that begins with the first row and ends some rows before or after its own
+has the value that a running frame has there: that one is kept, too, as `so_far`.
+
+    values                           1  2  3  4
+    so far                           1  3  6 10
+    UNBOUNDED PRECEDING .. 1 PREC.   .  1  3  6
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from string import Template
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.frames import Unit
+from panes.frames import Edge, Unit
 from panes.functions.over import Reach
 from panes.kernels.duck import query, quoted
-from panes.kernels.over.calls import OverCall
+from panes.kernels.over.calls import RUNNING, OverCall, offsets
 from panes.kernels.over.frame_folds import PLACE, evaluated, folded
 from panes.kernels.over.functions import Column, over_values
 from panes.kernels.over.merged import Merged
@@ -34,14 +39,36 @@ def is_carried(call: OverCall) -> bool:
 
     Accumulators that hold many values are not kept for each row.
     """
+    if call.reach is Reach.BACK:  # with a default, the value of the row before may be one
+        return call.ignore_nulls and call.offset == 1 and call.default is None and call.function in RESUMED
     if call.reach is not Reach.RANK and (call.frame is None or not call.frame.is_running):
         return False
-    return not call.accumulator.holds_values if call.accumulator is not None else call.function in RESUMED
+    if call.accumulator is not None:
+        return not call.accumulator.holds_values
+    return call.function in RESUMED and not (call.ignore_nulls and RESUMED[call.function] is _nth_value)
+
+
+def is_carried_since(call: OverCall) -> bool:
+    """Whether a call is carried that the first checkpoints of format 1 keep too little for."""
+    return RESUMED.get(call.function) is _nth_value and is_carried(call)
+
+
+def shift_of(call: OverCall) -> int | None:
+    """By how many rows the end of a frame is away that begins with the first row, if its value is kept `so_far`."""
+    frame = call.frame
+    if frame is None or frame.unit is not Unit.ROWS or frame.start.edge is not Edge.UNBOUNDED_PRECEDING:
+        return None
+    return offsets(frame)[1] if frame.end.edge.has_offset and is_carried(so_far(call)) else None
+
+
+def so_far(call: OverCall) -> OverCall:
+    """The same call over all rows up to its own."""
+    return replace(call, output=f"so far {call.output}", frame=RUNNING)
 
 
 def needs_position(call: OverCall) -> bool:
     """Whether a call goes on from the number of the row before, too."""
-    return call.accumulator.ordered if call.accumulator is not None else RESUMED[call.function] is _rank
+    return call.accumulator.ordered if call.accumulator is not None else RESUMED[call.function] in (_rank, _nth_value)
 
 
 def state_of(call: OverCall) -> str:
@@ -58,16 +85,14 @@ class Resumed:
     tied: Mask  # whether the first row of a run is a peer of the one before
 
     @staticmethod
-    def on(table: Sorted, merged: Merged, mask: Mask, names: Iterable[str]) -> Resumed:
+    def on(table: Sorted, merged: Merged, mask: Mask) -> Resumed:
         left = ~merged.gone
         part, peer = merged.sorted.part[left], merged.sorted.peer[left]
         first = np.flatnonzero(mask)[np.unique(table.first)]
         before = np.maximum(first - 1, 0)
         has_last = (first > 0) & (part[before] == part[first])
-        known = merged.left.select([name for name in names if name in merged.left.column_names])
-        return Resumed(
-            table, known.take(pa.array(before, mask=~has_last)), has_last, has_last & (peer[before] == peer[first])
-        )
+        last = merged.left.take(pa.array(before, mask=~has_last))
+        return Resumed(table, last, has_last, has_last & (peer[before] == peer[first]))
 
     def values(self, calls: Sequence[OverCall]) -> dict[str, Column]:
         """Results, and the accumulators with which the next run goes on."""
@@ -145,9 +170,13 @@ def _first_value(run: Resumed, call: OverCall) -> Column:
         return own
     if call.ignore_nulls:
         return pc.coalesce(before, own)
-    size = len(run.table.part)
-    both = pa.chunked_array([*chunks_of(before), *chunks_of(own)])
-    return both.take(pa.array(np.arange(size) + np.where(run.has_last[run.table.part], 0, size)))
+    return _chosen(run.has_last[run.table.part], before, own)
+
+
+def _chosen(which: Mask, one: Column, other: Column) -> Column:
+    """The values of one column where it says so, and else of the other."""
+    both = pa.chunked_array([*chunks_of(one), *chunks_of(other)])
+    return both.take(pa.array(np.arange(len(which)) + np.where(which, 0, len(which))))
 
 
 def _last_value(run: Resumed, call: OverCall) -> Column:
@@ -156,12 +185,34 @@ def _last_value(run: Resumed, call: OverCall) -> Column:
     return pc.coalesce(own, before) if before is not None and call.ignore_nulls else own
 
 
+def _nth_value(run: Resumed, call: OverCall) -> Column:
+    """That of the row before from the nth row on; before it, none."""
+    table = run.table
+    wanted = table.first + call.offset - 1 - run.number(POSITION)
+    stop = table.peers_stop if call.frame is not None and call.frame.unit is Unit.RANGE else table.place + 1
+    there = (wanted >= table.first) & (wanted < stop)
+    own = table.rows[call.args[0]].take(pa.array(np.where(there, wanted, 0), mask=~there))
+    before = run.value_before(call)
+    return own if before is None else _chosen(wanted < table.first, before, own)
+
+
+def _lag(run: Resumed, call: OverCall) -> Column:
+    """Without NULLs: where no value is among the rows of the run, that of the row before it, or what that one has."""
+    own, before = over_values(run.table, [call])[call.output], run.value_before(call)
+    if before is None:
+        return own
+    value = run.last[call.args[0]].take(pa.array(run.table.part))
+    return pc.coalesce(own, value, before)
+
+
 RESUMED: dict[str, Callable[[Resumed, OverCall], Column]] = {
     "row_number": _row_number,
     "rank": _rank,
     "dense_rank": _dense_rank,
     "first_value": _first_value,
     "last_value": _last_value,
+    "nth_value": _nth_value,
+    "lag": _lag,
 }
 
 

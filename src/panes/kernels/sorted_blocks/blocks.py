@@ -4,7 +4,8 @@
     fences    a1 … a3  | a4 … c1  | c2 … c3 | …        one row per block: what must be read is known without reading
     segments  2nd, 1st, 2nd, 2nd                       where each block is kept
 
-Many small partitions share a block, and a big one has many. A fence has the sort keys of its block's ends.
+Many small partitions share a block, and a big one has many. A fence has the sort keys of its block's ends. Fences are
+in pages, most of which stay closed: see `pages`.
 
 Blocks are small so that a change touches few rows, and chunks of state are not, for each costs a call: the blocks that
 a micro-batch writes go into segments together. A segment of which less than half is still in use, or that is no bigger
@@ -13,8 +14,8 @@ than twice what is written now, is written anew with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -23,24 +24,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.kernel import Chunk, new_chunk
+from panes.kernels.sorted_blocks.pages import NEW, Fences
 from panes.kernels.sorted_blocks.ranges import Mask, Places, Ranges, covered, extents
-from panes.kernels.sorted_blocks.sort_keys import Keys, Reach, beginnings, encoding
+from panes.kernels.sorted_blocks.sort_keys import Keys, Reach, beginnings
 
-SEGMENT, FENCES = "segment", "fences"
-NEW = ""  # of blocks that are in no segment yet
+SEGMENT = "segment"
 HOME = "row_home"
-ENCODING = b"sort keys"  # of fences' metadata
-
-# Where a block is; the row keys of its ends, and how much of their beginning is the key of order and partition;
-# and from which order key to which the RANGE frames of its rows reach, NULL if not beyond its ends.
-FENCE = pa.schema(
-    [
-        *(("segment", pa.string()), ("start", pa.int64()), ("rows", pa.int64())),
-        *(("first_row", pa.binary()), ("first_order", pa.int32()), ("first_partition", pa.int32())),
-        *(("last_row", pa.binary()), ("last_order", pa.int32()), ("last_partition", pa.int32())),
-        *(("low", pa.binary()), ("high", pa.binary())),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -55,36 +44,45 @@ class Margins:
 class Directory:
     """The fences of all blocks in order, and the segments by their ids. Some of the blocks are a mask.
 
-    `name` tells its chunks from those of another directory in the same state.
+    Where a page of fences is closed, it stands for its blocks, and is opened before they are loaded. `name` tells its
+    chunks from those of another directory in the same state.
     """
 
-    fences: pa.Table
+    fences: Fences
     segments: Mapping[str, Chunk]
-    own: Chunk | None = None  # the chunk that this directory was read from
+    own: tuple[Chunk, ...] = ()  # the chunks that the fences were read from, if nothing has changed
     name: str = ""
     encoding: str = ""  # that of its sort keys, if it was read
 
     @staticmethod
     def read(chunks: Iterable[Chunk], name: str = "") -> Directory:
         chunks = tuple(chunks)
-        own = next((chunk for chunk in chunks if chunk.kind == name + FENCES), None)
+        fences, own, encoding = Fences.read(chunks, name)
         segments = {chunk.id: chunk for chunk in chunks if chunk.kind == name + SEGMENT}
-        if own is None:
-            return Directory(FENCE.empty_table(), segments, own, name)
-        fences = own.load()
-        encoding = (fences.schema.metadata or {}).get(ENCODING, b"").decode()
-        return Directory(fences.cast(FENCE), segments, own, name, encoding)
+        return Directory(fences, segments, own, name, encoding)
 
     def write(self) -> tuple[Chunk, ...]:
-        """The segments, and the directory's own chunk."""
+        """The segments, and the chunks of the fences."""
         if not len(self):
             return ()
-        own = self.own
-        if own is None:
-            ids = self.fences["segment"].dictionary_encode()
-            fences = self.fences.set_column(0, "segment", ids).replace_schema_metadata({ENCODING: encoding()})
-            own = new_chunk(fences, None, self.name + FENCES)
-        return (*self.segments.values(), own)
+        return (*self.segments.values(), *(self.own or self.fences.written(self.name)))
+
+    @property
+    def closed(self) -> Mask:
+        """Which of the blocks are closed pages."""
+        return self.fences.closed
+
+    def opened(self, blocks: Mask) -> Directory:
+        """The same with blocks in the place of these pages, so that others have other numbers."""
+        return replace(self, fences=self.fences.opened(blocks))
+
+    def opened_where(self, find: Callable[[Directory], Mask]) -> tuple[Directory, Mask]:
+        """With those pages open that have any of the blocks that are found; and these."""
+        directory, found = self, find(self)
+        while (found & directory.closed).any():
+            directory = directory.opened(found)
+            found = find(directory)
+        return directory, found
 
     def __len__(self) -> int:
         """How many blocks there are."""
@@ -93,7 +91,7 @@ class Directory:
     @cached_property
     def sizes(self) -> Places:
         """How many rows each block has."""
-        return _numbers(self.fences, "rows")
+        return _numbers(self.fences.entries, "rows")
 
     @cached_property
     def first(self) -> Keys:
@@ -108,11 +106,12 @@ class Directory:
     @cached_property
     def reach(self) -> Reach:
         """How far the RANGE frames of its rows reach."""
-        low, high = (self.fences[name].combine_chunks() for name in ("low", "high"))
+        low, high = (self.fences.entries[name].combine_chunks() for name in ("low", "high"))
         return Reach(pc.coalesce(low, self.first.order), pc.coalesce(high, self.last.order))
 
     def _keys(self, side: str) -> Keys:
-        row, order, partition = (self.fences[f"{side}_{key}"].combine_chunks() for key in ("row", "order", "partition"))
+        entries = self.fences.entries
+        row, order, partition = (entries[f"{side}_{key}"].combine_chunks() for key in ("row", "order", "partition"))
         return Keys(beginnings(row, partition), beginnings(row, order), row)
 
     # ---- which blocks matter
@@ -200,7 +199,7 @@ class Directory:
     def load(self, blocks: Mask) -> pa.Table:
         """The rows of these blocks, at least one, in order; they say where they are from."""
         homes = np.repeat(np.flatnonzero(blocks), self.sizes[blocks])
-        return _rows(self.fences.filter(pa.array(blocks)), self.segments).append_column(HOME, pa.array(homes))
+        return _rows(self.fences.entries.filter(pa.array(blocks)), self.segments).append_column(HOME, pa.array(homes))
 
     def replaced(self, dirty: Mask, new: pa.Table, places: Places, rows: pa.Table, most: int) -> Directory:
         """This directory without the blocks that are dirty, and with new ones.
@@ -208,22 +207,19 @@ class Directory:
         `places` are the numbers of dirty blocks, in whose stead the new ones stand. A new fence tells where in `rows`
         its block is. A segment is full once it has `most` rows.
         """
-        kept = np.flatnonzero(~dirty)
-        order = np.argsort(np.concatenate([kept, places]), kind="stable")
-        fences = pa.concat_tables([self.fences.take(pa.array(kept)), new]).take(pa.array(order)).combine_chunks()
+        fences = self.fences.replaced(dirty, new, places)
         rewritten = self._rewritten(fences, most)
-        moved = pc.is_in(fences["segment"], pa.array([NEW, *rewritten])).combine_chunks()
+        fences = fences.opened_for(rewritten)
+        moved = pc.is_in(fences.entries["segment"], pa.array([NEW, *rewritten])).combine_chunks()
         segments = {id_: chunk for id_, chunk in self.segments.items() if id_ not in rewritten}
         if moved.true_count:
             fences, written = self._written(fences, moved, rows, most)
             segments |= written
         return Directory(fences, segments, name=self.name)
 
-    def _written(
-        self, fences: pa.Table, moved: pa.Array, rows: pa.Table, most: int
-    ) -> tuple[pa.Table, dict[str, Chunk]]:
+    def _written(self, fences: Fences, moved: pa.Array, rows: pa.Table, most: int) -> tuple[Fences, dict[str, Chunk]]:
         """New segments of the blocks that are moved, and all fences after it."""
-        some = fences.filter(moved)
+        some = fences.entries.filter(moved)
         tables = _rows(some, {**self.segments, NEW: Chunk(NEW, rows.num_rows, 0, 0, lambda: rows)})
         sizes = _numbers(some, "rows")
         at = np.cumsum(sizes) - sizes
@@ -234,16 +230,11 @@ class Directory:
         ]
         number = np.searchsorted(begins, at, "right") - 1
         ids = pa.array([chunk.id for chunk in chunks]).take(pa.array(number))
-        for name, column in (("segment", ids), ("start", pa.array(at - begins[number]))):
-            replaced = pc.replace_with_mask(fences[name].combine_chunks(), moved, column)
-            fences = fences.set_column(FENCE.get_field_index(name), FENCE.field(name), replaced)
-        return fences, {chunk.id: chunk for chunk in chunks}
+        return fences.moved(moved, ids, at - begins[number]), {chunk.id: chunk for chunk in chunks}
 
-    def _rewritten(self, fences: pa.Table, most: int) -> set[str]:
+    def _rewritten(self, fences: Fences, most: int) -> set[str]:
         """The segments that are written anew: those mostly unused, and small ones beside what is written anyway."""
-        used = fences.group_by("segment").aggregate([("rows", "sum")])
-        live = dict.fromkeys([NEW, *self.segments], 0)
-        live |= dict(zip(used["segment"].to_pylist(), used["rows_sum"].to_pylist(), strict=True))
+        live = dict.fromkeys([NEW, *self.segments], 0) | fences.in_use()
         rewritten = {id_ for id_, chunk in self.segments.items() if 2 * live[id_] < chunk.rows}
         size = live[NEW] + sum(live[id_] for id_ in rewritten)
         for id_ in reversed(tuple(self.segments)):

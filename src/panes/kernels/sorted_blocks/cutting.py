@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.kernel import Chunk
-from panes.kernels.sorted_blocks.blocks import FENCE, HOME, NEW, Directory
-from panes.kernels.sorted_blocks.ranges import Mask, Places, Ranges, covered, unbroken
+from panes.kernels.sorted_blocks.blocks import HOME, Directory
+from panes.kernels.sorted_blocks.pages import FENCE, NEW, Fences
+from panes.kernels.sorted_blocks.ranges import Mask, Places, Ranges, covered, equal_parts, unbroken
 from panes.kernels.sorted_blocks.sort_keys import Keys, Reach, Sorting, encoding
 
 BLOCKS = 128  # in a segment, as long as they have all their rows
@@ -30,11 +31,12 @@ class Cutter:
         found = Directory.read(chunks, name)
         if found.encoding in ("", encoding()):
             return found
+        found = found.opened(found.closed)
         ends = np.cumsum(found.sizes)
         fences = self.fenced(found.load(np.ones(len(found), np.bool_)), Ranges(ends - found.sizes, ends))
         for at, column in enumerate(("segment", "start", "rows")):
-            fences = fences.set_column(at, FENCE.field(column), found.fences[column])
-        return Directory(fences, found.segments, None, name)
+            fences = fences.set_column(at, FENCE.field(column), found.fences.entries[column])
+        return Directory(Fences.of(fences), found.segments, (), name)
 
     def rewritten(
         self, directory: Directory, rows: pa.Table, dirty: Mask, loaded: Mask, names: Sequence[str]
@@ -63,18 +65,8 @@ class Cutter:
         return dirty | (covered(beside, len(dirty)) & loaded)
 
     def cut(self, spans: Ranges) -> tuple[Ranges, Places]:
-        """Each span of rows in parts of at most `size` rows, and of which span each part is.
-
-        >>> Cutter(4, Sorting((), (), ())).cut(Ranges(np.array([0, 5]), np.array([5, 8])))
-        (Ranges(start=array([0, 2, 5]), stop=array([2, 5, 8])), array([0, 0, 1]))
-        """
-        rows = spans.stop - spans.start
-        parts = -(-rows // self.size)
-        span = np.repeat(np.arange(len(parts)), parts)
-        number = np.arange(len(span)) - np.repeat(np.cumsum(parts) - parts, parts)
-        start = spans.start[span] + number * rows[span] // parts[span]
-        stop = spans.start[span] + (number + 1) * rows[span] // parts[span]
-        return Ranges(start, stop), span
+        """Each span of rows in parts of at most `size` rows, and of which span each part is."""
+        return equal_parts(spans, self.size)
 
     def fenced(self, rows: pa.Table, blocks: Ranges) -> pa.Table:
         """The fences of blocks that are ranges of these rows."""

@@ -86,6 +86,21 @@ def unbroken(mask: Mask) -> Ranges:
     return Ranges(np.flatnonzero(steps > 0), np.flatnonzero(steps < 0))
 
 
+def equal_parts(spans: Ranges, most: int) -> tuple[Ranges, Places]:
+    """Each span in as few parts as can be of at most so many places, about equal; and of which span each part is.
+
+    >>> equal_parts(Ranges(np.array([0, 5]), np.array([5, 8])), 4)
+    (Ranges(start=array([0, 2, 5]), stop=array([2, 5, 8])), array([0, 0, 1]))
+    """
+    lengths = spans.stop - spans.start
+    parts = -(-lengths // most)
+    span = np.repeat(np.arange(len(parts)), parts)
+    number = np.arange(len(span)) - np.repeat(np.cumsum(parts) - parts, parts)
+    start = spans.start[span] + number * lengths[span] // parts[span]
+    stop = spans.start[span] + (number + 1) * lengths[span] // parts[span]
+    return Ranges(start, stop), span
+
+
 def runs(mask: Mask, groups: Places) -> Places:
     """A number for each place of the mask, equal in each unbroken run of places of one group.
 
