@@ -14,12 +14,14 @@ from panes.physical.identity import Identity
 from panes.spark.blob import gathered
 from panes.spark.counters import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS
 from panes.spark.failing_rows import Named, Names
+from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
 from panes.spark.processor import ShardProcessor
 from panes.spark.session import settings
 from panes.spark.shard import Shard, out_blob
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
+from panes.spark.worker import set_up
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,15 @@ def run(
     names = tuple(name for name, _ in operator.outputs)
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
     kernel = Named(operator.kernel, operator.names)
-    pack = Pack(kernel, shards, operator.takes_rejected)
+    memory = memory_of(spark)
+    pack = Pack(kernel, shards, operator.takes_rejected, memory)
     if whose is None:
-        done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(whole(kernel, names, last_watermark), OUTPUT)
+        all_rows = whole(kernel, names, last_watermark, memory)
+        done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(all_rows, OUTPUT)
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
-    processor = ShardProcessor(Shard(kernel, names, whose, operator.behind))
+    processor = ShardProcessor(Shard(kernel, names, whose, operator.behind, memory))
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time
@@ -72,10 +76,13 @@ def run(
     return observed.mapInArrow(unpack, schema)
 
 
-def whole(kernel: Kernel, outputs: tuple[str, ...], final: int | None) -> Callable[[pa.Table], pa.Table]:
+def whole(
+    kernel: Kernel, outputs: tuple[str, ...], final: int | None, memory: Memory
+) -> Callable[[pa.Table], pa.Table]:
     """The operator over a batch: all rows of a shard at once, then the flush; `final` is the watermark in the end."""
 
     def run_shard(packed: pa.Table) -> pa.Table:
+        set_up(memory)
         batch = gathered(zip(packed["place"].to_pylist(), packed["blob"].to_pylist(), strict=True))
         rows = run_step(kernel, State(), batch, Clock(final, flush=True)).rows
         blob = out_blob(rows, outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,8 @@ from pyspark import TaskContext
 
 from panes.kernels.kernel import SHARD, Kernel
 from panes.spark.blob import to_bytes
-from panes.spark.worker import freeze_imports
+from panes.spark.memory import Memory
+from panes.spark.worker import set_up
 
 # Columns of the pre-projection. CONTROL is true for the end of the input, NULL for a heartbeat, false for a row.
 TIME, KEEP, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_watermark", "panes_control"
@@ -47,9 +48,10 @@ class Pack:
     kernel: Kernel
     shards: tuple[int, ...]
     takes_rejected: bool = False
+    memory: Memory = field(default_factory=Memory)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        freeze_imports()
+        set_up(self.memory)
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         number = int((context.getLocalProperty("streaming.sql.batchId") if context is not None else None) or 0)

@@ -18,6 +18,7 @@ from panes.physical.identity import Identity, another_version, check_identity, c
 from panes.spark.blob import from_bytes, gathered, to_bytes
 from panes.spark.chunk_cache import chunk_cache, digest_of
 from panes.spark.counters import CLOCK, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
+from panes.spark.memory import Memory
 
 VERSION = 1  # of the directory
 DIRECTORY, IDENTITY = "directory", "identity"  # keys among the chunks
@@ -64,6 +65,7 @@ class Shard:
     outputs: tuple[str, ...]
     identity: Identity
     behind: int = 0
+    memory: Memory = field(default_factory=Memory)
 
 
 class Task:
@@ -72,6 +74,8 @@ class Task:
     def __init__(self, shard: Shard, handle: Any, chunks: Any) -> None:
         self.kernel, self.outputs, self.identity = shard.kernel, shard.outputs, shard.identity
         self.behind, self.handle, self.chunks = shard.behind, handle, chunks
+        # The folder of the cache is looked up before a function of the user's can leave the working folder.
+        chunk_cache().bound_memory(shard.memory.cached)
 
     def rows(self, packed: list[Row], watermark_ms: int) -> Iterator[Row]:
         batch = gathered((row.place, row.blob) for row in packed)
@@ -88,7 +92,6 @@ class Task:
     def _step(
         self, batch: pa.Table | None, clock: Clock, counted: dict[str, int], fired: bool = False
     ) -> Iterator[Row]:
-        chunk_cache()  # its folder is looked up before a function of the user's can leave the working folder
         old = self._read()
         if old.sealed:
             refuse_rows(batch)
