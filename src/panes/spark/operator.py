@@ -17,8 +17,9 @@ from panes.spark.failing_rows import Named, Names
 from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
 from panes.spark.processor import ShardProcessor
+from panes.spark.results import write_result
 from panes.spark.session import settings
-from panes.spark.shard import Shard, out_blob
+from panes.spark.shard import Shard
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
 from panes.spark.worker import set_up
@@ -84,11 +85,11 @@ def whole(
     def run_shard(packed: pa.Table) -> pa.Table:
         set_up(memory)
         batch = gathered(zip(packed["place"].to_pylist(), packed["blob"].to_pylist(), strict=True))
-        rows = run_step(kernel, State(), batch, Clock(final, flush=True)).rows
-        blob = out_blob(rows, outputs)
+        result = write_result(run_step(kernel, State(), batch, Clock(final, flush=True)).tables(), outputs)
+        blob, file = pa.array([result.blob], pa.binary()), pa.array([result.file], pa.string())
         zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
         flush, at = pa.array([True]), pa.array([NEVER_LATE], pa.timestamp("us", "UTC"))
-        return pa.table([pa.array([blob], pa.binary()), flush, at, *zeros], names=["blob", "flush", "at", *COUNTERS])
+        return pa.table([blob, file, flush, at, *zeros], names=["blob", "file", "flush", "at", *COUNTERS])
 
     return run_shard
 

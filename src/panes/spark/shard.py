@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, cast
@@ -19,6 +20,7 @@ from panes.spark.blob import from_bytes, gathered, to_bytes
 from panes.spark.chunk_cache import chunk_cache, digest_of
 from panes.spark.counters import CLOCK, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
 from panes.spark.memory import Memory
+from panes.spark.results import write_result
 
 VERSION = 1  # of the directory
 DIRECTORY, IDENTITY = "directory", "identity"  # keys among the chunks
@@ -98,16 +100,18 @@ class Task:
             return
         self.fetched: dict[str, bytes] = {}  # chunks from the state store, by their digests
         self.looked_at = dict.fromkeys(("chunks_read", "bytes_read", "cache_hits", "bytes_cached"), 0)
-        began = time.perf_counter()
-        step = run_step(self.kernel, self._state(old), batch, clock)
-        spent = int((time.perf_counter() - began) * 1e6)
+        watch = Stopwatch()
+        with watch.running():
+            step = run_step(self.kernel, self._state(old), batch, clock)
+        result = write_result(watch.timed(step.tables()), self.outputs)
         timer = self._set_timer(None if fired else old.timer, step.wake)
         counted_by_kernel = cast(dict[str, int | None], step.counters)
         gauges = {name: gauge for name in GAUGES if (gauge := counted_by_kernel.get(name)) is not None}
         written = self._write(old, step.state, timer, clock.flush, gauges)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
-        counters |= {**counted_by_kernel, **counted, **self.looked_at, "state_bytes": written, "kernel_us": spent}
-        yield Row(blob=out_blob(step.rows, self.outputs), flush=clock.flush, at=NEVER_LATE, **counters)
+        counters |= {**counted_by_kernel, **counted, **self.looked_at, "rows_out": result.rows}
+        counters |= {"state_bytes": written, "kernel_us": watch.microseconds}
+        yield Row(blob=result.blob, file=result.file, flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:
         found = self.chunks.getValue((DIRECTORY,))
@@ -189,9 +193,29 @@ class Task:
         return wanted
 
 
-def out_blob(rows: pa.Table | None, outputs: tuple[str, ...]) -> bytes | None:
-    """The columns of the result that somebody reads."""
-    return to_bytes(rows.select(outputs)) if rows is not None and rows.num_rows else None
+class Stopwatch:
+    """The time that a kernel takes, also where it makes its result as it is asked for."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    @property
+    def microseconds(self) -> int:
+        return int(self._seconds * 1e6)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self._seconds += time.perf_counter() - began
+
+    def timed(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        while True:
+            with self.running():
+                table = next(tables, None)
+            if table is None:
+                return
+            yield table
 
 
 def refuse_rows(batch: pa.Table | None) -> None:

@@ -35,10 +35,14 @@ def set_up(memory: Memory) -> None:
     freeze_imports()
 
 
+def local_folder() -> Path:
+    """For files that go with the executor; of several disks, the first."""
+    return Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())
+
+
 def spill_folder() -> Path:
-    """Where DuckDB may write in this process: among Spark's files, which go with the executor."""
-    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]  # of several disks, the first
-    return Path(local or tempfile.gettempdir()) / f"panes-spill-{os.getpid()}"
+    """Where DuckDB may write in this process."""
+    return local_folder() / f"panes-spill-{os.getpid()}"
 
 
 def freeze_imports() -> None:
