@@ -119,6 +119,12 @@ def run(kernel: Kernel, ticks: Sequence[Tick], restarts: Iterable[int] = (), laz
     return Outcome(steps, late, state)
 
 
+def rows_of(step: Step) -> pa.Table | None:
+    """All that comes out of a step."""
+    tables = list(step.tables())
+    return pa.concat_tables(tables, promote_options="permissive") if tables else None
+
+
 def check_lazy(kernel: Kernel, batches: Sequence[Batch], delay: int, quiet: int) -> None:
     """Steps that the kernel did not ask for change nothing, also when no data comes for `quiet` micro-batches."""
     ticks = script([one for batch in batches for one in (batch, *[[]] * quiet)], delay, [True] * 30)

@@ -8,32 +8,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from panes.spark import blob
-from panes.spark.blob import MOST_BYTES, bounded, from_bytes
+from panes.kernels.bounded import MOST_BYTES
+from panes.spark.blob import from_bytes
 from panes.spark.results import LENGTH, Result, read_result, write_result
-
-TEXTS = st.lists(st.text(max_size=30), max_size=40)
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
     return tmp_path
-
-
-@given(TEXTS, st.integers(1, 300), st.integers(0, 5))
-def test_slices_are_the_table_and_bounded(texts: list[str], most: int, skipped: int) -> None:
-    table = pa.table({"t": pa.array(texts, pa.string()), "l": pa.array([[text] for text in texts], LISTS)})
-    table = table.slice(skipped)
-    parts = list(bounded(table, most))
-    assert pa.concat_tables([table.slice(0, 0), *parts]).equals(table)
-    assert all(part.num_rows == 1 or (part.num_rows and part.nbytes <= most) for part in parts)
-
-
-LISTS = pa.list_(pa.string())
 
 
 def test_a_small_result_is_a_blob(folder: Path) -> None:
@@ -44,7 +28,7 @@ def test_a_small_result_is_a_blob(folder: Path) -> None:
     assert not list(folder.iterdir())
 
 
-def test_a_large_one_is_in_pieces_of_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_one_is_in_pieces_of_a_file(folder: Path) -> None:
     """No piece is made before the one before it has been written."""
     made: list[int] = []
     size = MOST_BYTES // 8
@@ -64,7 +48,6 @@ def test_a_large_one_is_in_pieces_of_a_file(folder: Path, monkeypatch: pytest.Mo
     assert all(table.nbytes <= MOST_BYTES for table in found)
     assert pa.concat_tables(found).equals(pa.concat_tables(tables()))
     assert not list(folder.iterdir())
-    assert blob.MOST_BYTES < 1 << 31
 
 
 def test_a_file_that_is_not_there_is_said() -> None:

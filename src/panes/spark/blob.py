@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from operator import itemgetter
 
 import pyarrow as pa
 
 # Bytes go between Spark and Python at some 65 MB/s, and lz4 is ten times as fast.
 COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
-
-
-MOST_BYTES = 32 << 20  # of the rows in a blob, before they are compressed; Arrow's own limit is 2 GB
-
-
-def bounded(table: pa.Table, most: int = MOST_BYTES) -> Iterator[pa.Table]:
-    """The rows of a table in slices of so many bytes at most, but for a single row that has more.
-
-    >>> [part.num_rows for part in bounded(pa.table({"v": range(5)}), most=16)]
-    [2, 1, 2]
-    """
-    if table.nbytes <= most or table.num_rows <= 1:
-        if table.num_rows:
-            yield table
-        return
-    half = table.num_rows // 2
-    yield from bounded(table.slice(0, half), most)
-    yield from bounded(table.slice(half), most)
 
 
 def to_bytes(table: pa.Table) -> bytes:

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from panes.errors import PanesError
 from panes.kernels.kernel import Clock, Kernel, State, Step
+from panes.kernels.parts import release_of
+from panes.kernels.state.release import Release
 
 # What values can do; anything else that is raised is a mistake of ours, or no memory, and is told as it is.
 VALUE_ERRORS = (duckdb.DataError, duckdb.InvalidInputException, pa.ArrowInvalid, ArithmeticError)
@@ -43,6 +45,10 @@ class Named:
 
         with self._named(action, rows):
             return action(self.kernel, rows)
+
+    @property
+    def release(self) -> Release | None:
+        return release_of(self.kernel)
 
     def depends_on(self) -> Mapping[str, Any]:
         return self.kernel.depends_on()

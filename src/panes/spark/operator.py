@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from panes.kernels.kernel import Clock, Kernel, State, run_step
+from panes.kernels.kernel import Clock, Kernel, State
+from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity
-from panes.spark.blob import gathered
 from panes.spark.counters import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS
 from panes.spark.failing_rows import Named, Names
+from panes.spark.inbox import Inbox
 from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
 from panes.spark.processor import ShardProcessor
@@ -84,8 +85,12 @@ def whole(
 
     def run_shard(packed: pa.Table) -> pa.Table:
         set_up(memory)
-        batch = gathered(zip(packed["place"].to_pylist(), packed["blob"].to_pylist(), strict=True))
-        result = write_result(run_step(kernel, State(), batch, Clock(final, flush=True)).tables(), outputs)
+        inbox = Inbox()
+        for place, blob in zip(packed["place"].to_pylist(), packed["blob"], strict=True):
+            if blob.is_valid:
+                inbox.add(place, blob.as_py())
+        steps = run_in_parts(kernel, State(), inbox.tables(), Clock(final, flush=True))
+        result = write_result((table for step in steps for table in step.tables()), outputs)
         blob, file = pa.array([result.blob], pa.binary()), pa.array([result.file], pa.string())
         zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
         flush, at = pa.array([True]), pa.array([NEVER_LATE], pa.timestamp("us", "UTC"))

@@ -42,7 +42,7 @@ class ShardProcessor(StatefulProcessor):
         self.chunks = handle.getMapState("chunks", "id string", "v binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
-        yield from self._task().rows(list(rows), timerValues.getCurrentWatermarkInMs())
+        yield from self._task().rows(rows, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo

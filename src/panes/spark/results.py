@@ -15,7 +15,8 @@ from tempfile import NamedTemporaryFile
 
 import pyarrow as pa
 
-from panes.spark.blob import bounded, from_bytes, to_bytes
+from panes.kernels.bounded import bounded
+from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.worker import local_folder
 
 LENGTH = 8  # bytes, before each blob of a file
