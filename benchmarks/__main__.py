@@ -22,6 +22,7 @@ BENCHMARKS = {
     "over": "benchmarks.over",
     "windows": "benchmarks.windows",
     "growth": "benchmarks.growth",
+    "memory": "benchmarks.memory",
 }
 RESULTS = Path("build/bench")
 
