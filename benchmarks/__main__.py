@@ -24,6 +24,7 @@ BENCHMARKS = {
     "over": "benchmarks.over",
     "windows": "benchmarks.windows",
     "growth": "benchmarks.growth",
+    "memory": "benchmarks.memory",
 }
 RESULTS = Path("build/bench")
 

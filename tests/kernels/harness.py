@@ -113,10 +113,16 @@ def run(kernel: Kernel, ticks: Sequence[Tick], restarts: Iterable[int] = (), laz
             continue
         step = step_twice(kernel, state, packed(kernel, tick.rows or []), clock)
         check_quiet(kernel, step, clock)
-        steps.append(Counter(plain(step.rows)))
+        steps.append(Counter(row for table in step.tables() for row in plain(table)))
         late += step.counters.get("late_rows", 0)
         state, wake = restarted(step.state) if number in again else step.state, step.wake
     return Outcome(steps, late, state)
+
+
+def rows_of(step: Step) -> pa.Table | None:
+    """All that comes out of a step."""
+    tables = list(step.tables())
+    return pa.concat_tables(tables, promote_options="permissive") if tables else None
 
 
 def check_lazy(kernel: Kernel, batches: Sequence[Batch], delay: int, quiet: int) -> None:
@@ -140,7 +146,8 @@ def check_same(one: Step, other: Step, known: Set[str] = frozenset()) -> None:
     assert one.state.next_chunk == other.state.next_chunk
     assert json.dumps(one.state.facts) == json.dumps(other.state.facts)
     assert (one.counters, one.wake) == (other.counters, other.wake)
-    assert_equal(one.rows, other.rows)
+    for table, same_table in zip(one.tables(), other.tables(), strict=True):
+        assert_equal(table, same_table)
     for chunk, same in zip(one.state.chunks, other.state.chunks, strict=True):
         if chunk.id not in known:
             assert_equal(chunk.load(), same.load())
@@ -172,7 +179,7 @@ def check_quiet(kernel: Kernel, after: Step, clock: Clock) -> None:
     """A step without data and without progress gives nothing, and leaves every chunk as it is."""
     assert after.wake is None or clock.watermark is None or after.wake > clock.watermark
     again = run_step(kernel, after.state, None, replace(clock, flush=False))
-    assert again.rows is None
+    assert not list(again.tables())
     assert again.counters.get("late_rows", 0) == 0
     assert [chunk.id for chunk in again.state.chunks] == [chunk.id for chunk in after.state.chunks]
     assert again.state.facts == after.state.facts
@@ -184,7 +191,7 @@ def check_quiet(kernel: Kernel, after: Step, clock: Clock) -> None:
 def check_wake(kernel: Kernel, after: Step) -> None:
     """Until the watermark is at `wake`, nothing falls due; where there is none, nothing ever does."""
     before = run_step(kernel, after.state, None, Clock(NEVER if after.wake is None else after.wake - 1))
-    assert before.rows is None
+    assert not list(before.tables())
     assert [chunk.id for chunk in before.state.chunks] == [chunk.id for chunk in after.state.chunks]
 
 

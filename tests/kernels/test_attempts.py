@@ -153,7 +153,7 @@ class Attempt:
             blobs = [(part << 40, to_bytes(kernel.pack(rows(batch, part)))) for part in range(PARTITIONS)]
             mixed = [blobs[at] for at in random.permutation(PARTITIONS)]
             step = run_step(kernel, state, gathered(mixed), Clock(batch * 10 * SECOND))
-            tables = [*(chunk.load() for chunk in step.state.chunks), *([step.rows] if step.rows is not None else [])]
+            tables = [*(chunk.load() for chunk in step.state.chunks), *step.tables()]
             told = [repr(step.state.chunks), json.dumps(step.state.facts), str(step.state.next_chunk)]
             found.append(" ".join([*told, *map(digest, tables)]))
             state = self.again(step.state)

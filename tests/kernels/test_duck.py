@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.kernels.duck import connection, joined, places, query, quoted, sortable_column
+from panes.kernels.duck import connection, joined, limit_memory, places, query, quoted, sortable_column
 
 Row = tuple[str | None, int | None]
 
@@ -53,6 +56,64 @@ def test_tables_are_known_for_one_query_only() -> None:
         query("SELECT nowhere FROM some_rows", some_rows=pa.table({"v": [1]}))
     with pytest.raises(duckdb.CatalogException):
         connection().sql("SELECT * FROM some_rows")
+
+
+@pytest.fixture
+def another_connection() -> Iterator[None]:
+    """Limits are those of a process: here they are of a connection that is gone afterwards."""
+    connection.cache_clear()
+    yield
+    connection().close()
+    connection.cache_clear()
+
+
+@pytest.mark.usefixtures("another_connection")
+def test_what_does_not_fit_is_written_to_the_folder(tmp_path: Path) -> None:
+    """A sort, a GROUP BY and frames of twice the memory: without the folder they fail, with it they are right."""
+    count, limit = 600_000, 64 << 20
+    rows = pa.table(
+        {
+            "k": np.random.default_rng(1).permutation(count),
+            "text": pa.array(np.arange(count) + 10**15).cast(pa.string()),
+            **{f"v{number}": np.arange(count) for number in range(28)},
+        }
+    )
+    assert rows.nbytes > 2 * limit
+    summed = ", ".join(f"sum(v{number}) AS s{number}" for number in range(28))
+    queries = {
+        "sort": "SELECT * FROM rows_ ORDER BY k",
+        "group": f"SELECT k, min(text) AS text, {summed} FROM rows_ GROUP BY k",
+        "frames": "SELECT k, v0 + sum(v1) OVER (ORDER BY k ROWS 9 PRECEDING) * 0 AS s0, * EXCLUDE (k) FROM rows_",
+    }
+    limit_memory(limit, tmp_path / "nowhere" / "spilled")
+    for sql in queries.values():
+        with pytest.raises(duckdb.IOException):
+            query(sql, rows_=rows)
+    connection().close()
+    connection.cache_clear()
+    limit_memory(limit, tmp_path / "spilled")
+    for name, sql in queries.items():
+        found = query(sql, rows_=rows)
+        number = "v0" if name == "sort" else "s0"
+        if name != "sort":  # groups come in any order
+            found = found.select(["k", "text", number]).sort_by("k")
+        assert found["k"].equals(pa.chunked_array([np.arange(count)]))
+        places = np.argsort(rows["k"].to_numpy())
+        assert (found[number].cast(pa.int64()).to_numpy() == places).all()
+        assert found["text"].combine_chunks().equals(rows["text"].combine_chunks().take(pa.array(places)))
+        left = sum(path.stat().st_size for path in (tmp_path / "spilled").iterdir())
+        assert left < 1 << 20
+    connection().close()
+    assert not (tmp_path / "spilled").exists()
+
+
+@pytest.mark.usefixtures("another_connection")
+def test_limits_may_be_set_again(tmp_path: Path) -> None:
+    """As for each task of a worker; the folder's name may be any."""
+    for size in (200, 100, 100):
+        limit_memory(size << 20, tmp_path / "it's")
+        found = query("SELECT current_setting('memory_limit') AS m, current_setting('temp_directory') AS t")
+        assert found.to_pylist() == [{"m": f"{size}.0 MiB", "t": str(tmp_path / "it's")}]
 
 
 @given(st.text(min_size=1).filter(lambda name: "\0" not in name))

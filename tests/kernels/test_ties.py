@@ -35,6 +35,7 @@ from .harness import (
     Row,
     cut,
     packed,
+    rows_of,
     script,
     step_twice,
 )
@@ -87,7 +88,7 @@ def streamed(kernel: Kernel, rows: Sequence[Row], cuts: set[int], delay: int) ->
     state, found = State(), dict[int, tuple[Any, ...]]()
     for tick in script(cut(rows, cuts), delay):
         step = step_twice(kernel, state, packed(kernel, tick.rows or []), Clock(tick.watermark, tick.flush))
-        out = step.rows
+        out = rows_of(step)
         if out is not None and CHANGE in out.column_names:
             out = out.filter(pa.array([one in (INSERT, AFTER) for one in out[CHANGE].to_pylist()]))
         found |= outputs(out)

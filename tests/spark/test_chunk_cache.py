@@ -27,6 +27,14 @@ def test_another_worker_finds_what_one_has_shared(tmp_path: Path) -> None:
     assert other.get("b") is None
 
 
+def test_memory_may_be_bounded_later(tmp_path: Path) -> None:
+    cache = ChunkCache(tmp_path)
+    for number in range(4):
+        cache.remember(str(number), table(number))
+    cache.bound_memory(2 * table(0).nbytes)
+    assert [cache.get(str(number)) for number in range(4)] == [None, None, table(2), table(3)]
+
+
 def test_nobody_finds_half_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(path: Path, blob: bytes) -> None:
         with path.open("wb") as file:

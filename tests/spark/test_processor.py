@@ -106,7 +106,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A worker whose cache is its own."""
     monkeypatch.setattr(SparkFiles, "_root_directory", str(tmp_path))
     monkeypatch.setattr(SparkFiles, "_is_running_on_worker", True)
-    monkeypatch.setattr(processor, "freeze_imports", lambda: None)
+    monkeypatch.setattr(processor, "set_up", lambda memory: None)
     chunk_cache.cache_clear()
     yield tmp_path
     chunk_cache.cache_clear()

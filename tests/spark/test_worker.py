@@ -6,16 +6,20 @@ And Spark's helper that starts a query is quiet, once an operator of Panes is th
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import weakref
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from panes.spark.worker import STARTING, be_quiet, freeze_imports
+from panes.kernels.duck import connection, query
+from panes.spark.memory import Memory
+from panes.spark.worker import STARTING, be_quiet, freeze_imports, set_up
 
 
 class Task:
@@ -57,6 +61,16 @@ def test_what_a_task_leaves_is_collected(monkeypatch: pytest.MonkeyPatch) -> Non
     assert left() is not None
     gc.collect()
     assert left() is None
+
+
+def test_duckdb_keeps_to_the_share_of_a_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
+    connection.cache_clear()
+    set_up(Memory(6 << 30, 4))
+    found = query("SELECT current_setting('memory_limit') AS m, current_setting('temp_directory') AS t")
+    connection().close()
+    connection.cache_clear()
+    assert found.to_pylist() == [{"m": "768.0 MiB", "t": str(tmp_path / f"panes-spill-{os.getpid()}")}]
 
 
 @pytest.mark.parametrize(("module", "printed"), [(STARTING, ""), ("pyspark.daemon", "told\n")])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Literal
 
 import duckdb
@@ -31,6 +32,21 @@ def connection() -> duckdb.DuckDBPyConnection:
     return con
 
 
+def limit_memory(bytes_: int, folder: Path) -> None:
+    """Have DuckDB take at most so many bytes in this process, and write to a folder of its own what does not fit.
+
+    Where it does, the groups of a GROUP BY come in another order. What it writes is gone when the query is done.
+    """
+    _limit(connection(), bytes_, folder)
+
+
+@lru_cache(maxsize=1)  # tasks of a worker set the same limits again, which takes 2 ms
+def _limit(con: duckdb.DuckDBPyConnection, bytes_: int, folder: Path) -> None:
+    con.execute(f"SET memory_limit = '{bytes_}B'")
+    if con.sql("SELECT current_setting('temp_directory')").fetchall() != [(str(folder),)]:
+        con.execute(f"SET temp_directory = {literal(str(folder))}")
+
+
 def query(sql: str, **tables: pa.Table) -> pa.Table:
     """The result of a query over tables, each under its name."""
     con = connection()
@@ -45,6 +61,10 @@ def query(sql: str, **tables: pa.Table) -> pa.Table:
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def sortable_column(name: str, type_: pa.DataType) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count
 from typing import Any, Protocol, TypedDict
 
 import pyarrow as pa
@@ -72,12 +72,22 @@ class Counters(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Step:
-    """What a step gives: the new state, the rows that come out, counters and gauges, and when to be called again."""
+    """What a step gives: the new state, the rows that come out, counters and gauges, and when to be called again.
+
+    Where many more rows may come out than came in, they are not in `rows` but in `pieces`, after them: tables that are
+    made one by one, as they are asked for. Whoever asks counts them: `rows_out` has those in `rows`.
+    """
 
     state: State
     rows: pa.Table | None = None
     counters: Counters = field(default_factory=Counters)
     wake: int | None = None
+    pieces: Iterable[pa.Table] = ()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows that come out, in order; no table is empty."""
+        every = self.pieces if self.rows is None else chain([self.rows], self.pieces)
+        return (table for table in every if table.num_rows)
 
 
 _numbers: ContextVar[Iterator[int]] = ContextVar("the numbers of the chunks that a step makes")

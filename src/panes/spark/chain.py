@@ -14,7 +14,7 @@ from panes.physical.lineage import definitions, source_of, written_out
 from panes.spark.expressions import LATEST, epoch_micros, quoted, type_of
 from panes.spark.failing_rows import Names
 from panes.spark.operator import Operator, identity, run
-from panes.spark.pack import CONTROL, IDENTITY, TIME
+from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def stream_order(projection: Projection) -> tuple[str, ...]:
 def release(projection: Projection) -> Release:
     """When and in which order rows come to an order-sensitive operator."""
     placement = projection.placement
-    return Release(TIME, stream_order(projection), _waits(placement), placement.late)
+    order = stream_order(projection)
+    in_order = order == (BATCH, PLACE) and placement.state_ttl is None
+    return Release(TIME, order, _waits(placement), placement.late, in_order=in_order)
 
 
 def _waits(placement: physical.Placement) -> bool:

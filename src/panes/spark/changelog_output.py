@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +12,9 @@ from pyspark.sql import DataFrame
 from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
 from panes.kernels.duck import query, quoted
 from panes.spark.expressions import quoted as spark_quoted
+from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import IDENTITY
+from panes.spark.worker import set_up
 
 PASS = "panes_pass"
 
@@ -26,7 +28,7 @@ def changelog_output(changes: DataFrame) -> DataFrame:
         PASS if PASS in changes.columns else f"true AS {PASS}",
     )
     schema = selected.drop(PASS).schema
-    done = selected.mapInArrow(ChangelogOutput(len(names)), schema)
+    done = selected.mapInArrow(ChangelogOutput(len(names), memory_of(changes.sparkSession)), schema)
     return done.selectExpr(CHANGE, *(f"c{i} AS {spark_quoted(name)}" for i, name in enumerate(names)))
 
 
@@ -35,8 +37,10 @@ class ChangelogOutput:
     """The function that runs in `mapInArrow`; a preimage is directly before its postimage, maybe in the next batch."""
 
     width: int
+    memory: Memory = field(default_factory=Memory)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        set_up(self.memory)
         held: pa.Table | None = None
         for batch in batches:
             table = pa.Table.from_batches([batch])

@@ -21,7 +21,7 @@ from pyspark import SparkFiles
 
 from panes.spark.blob import from_bytes
 
-MEMORY_BYTES = 256 << 20
+MEMORY_BYTES = 256 << 20  # unless a task says how much
 FILE_BYTES = 1 << 30
 
 
@@ -49,6 +49,14 @@ class ChunkCache:
         if digest not in self._tables:
             self._size += table.nbytes
             self._tables[digest] = table
+        self._evict()
+
+    def bound_memory(self, bytes_: int) -> None:
+        """From now on, keep at most so much in memory."""
+        self._memory = bytes_
+        self._evict()
+
+    def _evict(self) -> None:
         while self._size > self._memory and len(self._tables) > 1:
             self._size -= self._tables.popitem(last=False)[1].nbytes
 

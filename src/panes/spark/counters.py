@@ -16,6 +16,7 @@ OLDEST, CLOCK = "oldest_open_window", "watermark"
 COUNTERS = (*SUMS, OLDEST, CLOCK)
 GAUGES = ("open_windows", "buffered_rows", "groups", OLDEST)  # what a shard has, as a kernel says
 # `at` is a time that no watermark reaches (LATEST): Spark checks it where another stateful operator follows.
-OUTPUT = "blob binary, flush boolean, at timestamp, " + ", ".join(f"{name} bigint" for name in COUNTERS)
+# `file` has what does not fit into `blob`: see `results`.
+OUTPUT = "blob binary, file string, flush boolean, at timestamp, " + ", ".join(f"{name} bigint" for name in COUNTERS)
 NEVER_LATE = datetime(9999, 12, 1)
 SHIFT = 62_135_596_800_000_000  # microseconds from year 1 to 1970: the watermark's times are shifted by it

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from panes.errors import PanesError
 from panes.kernels.kernel import Clock, Kernel, State, Step
+from panes.kernels.parts import release_of
+from panes.kernels.state.release import Release
 
 # What values can do; anything else that is raised is a mistake of ours, or no memory, and is told as it is.
 VALUE_ERRORS = (duckdb.DataError, duckdb.InvalidInputException, pa.ArrowInvalid, ArithmeticError)
 LONGEST = 200  # letters of a value that an error shows
 MOST_COLUMNS = 20  # of a row
 
-T = TypeVar("T")
+Action = Callable[[Kernel, Any], Any]  # with rows, or none
 
 
 @dataclass(frozen=True)
@@ -37,17 +40,37 @@ class Named:
     names: Names
 
     def pack(self, rows: pa.Table) -> pa.Table:
-        return self._run(lambda kernel, part: kernel.pack(part), rows)
+        def action(kernel: Kernel, part: pa.Table) -> pa.Table:
+            return kernel.pack(part)
+
+        with self._named(action, rows):
+            return action(self.kernel, rows)
+
+    @property
+    def release(self) -> Release | None:
+        return release_of(self.kernel)
 
     def depends_on(self) -> Mapping[str, Any]:
         return self.kernel.depends_on()
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
-        return self._run(lambda kernel, part: kernel.step(state, part, clock), batch)
+        def action(kernel: Kernel, part: pa.Table | None) -> None:
+            for _ in kernel.step(state, part, clock).tables():
+                pass
 
-    def _run(self, action: Callable[[Kernel, pa.Table | None], T], rows: pa.Table | None) -> T:
+        with self._named(action, batch):
+            step = self.kernel.step(state, batch, clock)
+        return replace(step, pieces=self._pieces(step.pieces, action, batch))
+
+    def _pieces(self, pieces: Iterable[pa.Table], action: Action, rows: pa.Table | None) -> Iterator[pa.Table]:
+        with self._named(action, rows):
+            yield from pieces
+
+    @contextmanager
+    def _named(self, action: Action, rows: pa.Table | None) -> Iterator[None]:
+        """Where an action fails on these rows: it can be done again with some of them."""
         try:
-            return action(self.kernel, rows)
+            yield
         except VALUE_ERRORS as error:
             raise self._error(Trial(self.kernel, action, type(error)), rows, error) from error
         except PanesError:
@@ -73,7 +96,7 @@ class Trial:
     """What a kernel failed at, and how."""
 
     kernel: Kernel
-    action: Callable[[Kernel, pa.Table | None], Any]
+    action: Action
     error: type[Exception]
 
     def first_failing(self, rows: pa.Table) -> int | None:

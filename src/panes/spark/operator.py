@@ -9,17 +9,21 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from panes.kernels.kernel import Clock, Kernel, State, run_step
+from panes.kernels.kernel import Clock, Kernel, State
+from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity
-from panes.spark.blob import gathered
 from panes.spark.counters import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS
 from panes.spark.failing_rows import Named, Names
+from panes.spark.inbox import Inbox
+from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
 from panes.spark.processor import ShardProcessor
+from panes.spark.results import write_result
 from panes.spark.session import settings
-from panes.spark.shard import Shard, out_blob
+from panes.spark.shard import Shard
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
+from panes.spark.worker import set_up
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,15 @@ def run(
     names = tuple(name for name, _ in operator.outputs)
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
     kernel = Named(operator.kernel, operator.names)
-    pack = Pack(kernel, shards, operator.takes_rejected)
+    memory = memory_of(spark)
+    pack = Pack(kernel, shards, operator.takes_rejected, memory)
     if whose is None:
-        done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(whole(kernel, names, last_watermark), OUTPUT)
+        all_rows = whole(kernel, names, last_watermark, memory)
+        done = rows.mapInArrow(pack, PACKED).groupBy("shard").applyInArrow(all_rows, OUTPUT)
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
-    processor = ShardProcessor(Shard(kernel, names, whose, operator.behind))
+    processor = ShardProcessor(Shard(kernel, names, whose, operator.behind, memory))
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time
@@ -72,16 +78,23 @@ def run(
     return observed.mapInArrow(unpack, schema)
 
 
-def whole(kernel: Kernel, outputs: tuple[str, ...], final: int | None) -> Callable[[pa.Table], pa.Table]:
+def whole(
+    kernel: Kernel, outputs: tuple[str, ...], final: int | None, memory: Memory
+) -> Callable[[pa.Table], pa.Table]:
     """The operator over a batch: all rows of a shard at once, then the flush; `final` is the watermark in the end."""
 
     def run_shard(packed: pa.Table) -> pa.Table:
-        batch = gathered(zip(packed["place"].to_pylist(), packed["blob"].to_pylist(), strict=True))
-        rows = run_step(kernel, State(), batch, Clock(final, flush=True)).rows
-        blob = out_blob(rows, outputs)
+        set_up(memory)
+        inbox = Inbox()
+        for place, blob in zip(packed["place"].to_pylist(), packed["blob"], strict=True):
+            if blob.is_valid:
+                inbox.add(place, blob.as_py())
+        steps = run_in_parts(kernel, State(), inbox.tables(), Clock(final, flush=True))
+        result = write_result((table for step in steps for table in step.tables()), outputs)
+        blob, file = pa.array([result.blob], pa.binary()), pa.array([result.file], pa.string())
         zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
         flush, at = pa.array([True]), pa.array([NEVER_LATE], pa.timestamp("us", "UTC"))
-        return pa.table([pa.array([blob], pa.binary()), flush, at, *zeros], names=["blob", "flush", "at", *COUNTERS])
+        return pa.table([blob, file, flush, at, *zeros], names=["blob", "file", "flush", "at", *COUNTERS])
 
     return run_shard
 

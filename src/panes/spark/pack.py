@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from panes.kernels.bounded import bounded
 from panes.kernels.kernel import SHARD, Kernel
 from panes.spark.blob import to_bytes
-from panes.spark.worker import freeze_imports
+from panes.spark.memory import Memory
+from panes.spark.worker import set_up
 
 # Columns of the pre-projection. CONTROL is true for the end of the input, NULL for a heartbeat, false for a row.
 TIME, KEEP, WATERMARK, CONTROL = "panes_time", "panes_keep", "panes_watermark", "panes_control"
@@ -34,7 +36,7 @@ ARROW_PACKED = pa.schema(
     ]
 )
 Packed = tuple[int, int, int, int, bool, bytes | None]
-MOST_ROWS = 1_000_000  # packed at once
+MOST_ROWS, MOST_BYTES = 1_000_000, 64 << 20  # packed at once
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,10 @@ class Pack:
     kernel: Kernel
     shards: tuple[int, ...]
     takes_rejected: bool = False
+    memory: Memory = field(default_factory=Memory)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        freeze_imports()
+        set_up(self.memory)
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         number = int((context.getLocalProperty("streaming.sql.batchId") if context is not None else None) or 0)
@@ -78,7 +81,10 @@ class Pack:
         yield _packed([*counted, *self._blobs(timed, position)])
 
     def _blobs(self, table: pa.Table, position: int) -> Iterator[Packed]:
-        """One for each shard that has rows: they are reduced all at once, sorted by shard, and cut."""
+        """One or more for each shard that has rows: they are reduced all at once, sorted by shard, and cut.
+
+        A blob that follows another has at least one row before it, so `place` tells them apart.
+        """
         if not table.num_rows:
             return
         packed = self.kernel.pack(table)
@@ -89,21 +95,21 @@ class Pack:
             rows = rows.take(pa.array(np.argsort(narrow, kind="stable")))
         counts = np.bincount(indices, minlength=len(self.shards))
         for shard, end, count in zip(self.shards, np.cumsum(counts).tolist(), counts.tolist(), strict=True):
-            if count:
-                yield shard, position, 0, 0, False, to_bytes(rows.slice(end - count, count))
+            for number, part in enumerate(bounded(rows.slice(end - count, count))):
+                yield shard, position + number, 0, 0, False, to_bytes(part)
 
 
 def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Batches gathered into tables that are worth a kernel call."""
     gathered: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         if batch.num_rows:
             gathered.append(batch)
-            rows += batch.num_rows
-        if rows >= MOST_ROWS:
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= MOST_ROWS or size >= MOST_BYTES:
             yield _in_utc(pa.Table.from_batches(gathered))
-            gathered, rows = [], 0
+            gathered, rows, size = [], 0, 0
     if gathered:
         yield _in_utc(pa.Table.from_batches(gathered))
 

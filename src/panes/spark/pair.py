@@ -7,7 +7,7 @@ delete and a postimage an insert: that adds up to the same table.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +22,9 @@ from panes.kernels.duck import query, quoted
 from panes.physical import plan as physical
 from panes.spark.counters import CLOCK, OLDEST, SUMS
 from panes.spark.expressions import quoted as spark_quoted
+from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import PLACE
-from panes.spark.worker import freeze_imports
+from panes.spark.worker import set_up
 
 
 def paired(plan: physical.Pair, changes: DataFrame, metrics: tuple[str, str]) -> DataFrame:
@@ -41,7 +42,7 @@ def paired(plan: physical.Pair, changes: DataFrame, metrics: tuple[str, str]) ->
     placed = changes.mapInArrow(placed_by_arrival, with_place)
     names = tuple(next(name for name in changes.columns if name.lower() == wanted) for wanted in plan.key)
     shuffled = placed.repartition(*(functions.col(spark_quoted(name)) for name in names))
-    done = shuffled.mapInArrow(Pairs(names), changes.schema)
+    done = shuffled.mapInArrow(Pairs(names, memory_of(changes.sparkSession)), changes.schema)
     return done.observe(metrics[1], *_counters(rows_out=functions.lit(1))) if changes.isStreaming else done
 
 
@@ -64,9 +65,10 @@ class Pairs:
     """The function that runs in `mapInArrow`, over all rows of some keys."""
 
     key: tuple[str, ...]
+    memory: Memory = field(default_factory=Memory)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        freeze_imports()
+        set_up(self.memory)
         gathered = [batch for batch in batches if batch.num_rows]
         if gathered:
             yield from self.pairs(pa.Table.from_batches(gathered)).combine_chunks().to_batches(max_chunksize=100_000)

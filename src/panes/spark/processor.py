@@ -16,7 +16,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from panes.spark.worker import be_quiet, freeze_imports
+from panes.spark.worker import be_quiet, set_up
 
 if TYPE_CHECKING:
     from panes.spark.shard import Shard, Task
@@ -42,7 +42,7 @@ class ShardProcessor(StatefulProcessor):
         self.chunks = handle.getMapState("chunks", "id string", "v binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
-        yield from self._task().rows(list(rows), timerValues.getCurrentWatermarkInMs())
+        yield from self._task().rows(rows, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
@@ -60,5 +60,5 @@ class ShardProcessor(StatefulProcessor):
     @cached_property
     def _shard(self) -> Shard:
         shard: Shard = pickle.loads(self.pickled)
-        freeze_imports()
+        set_up(shard.memory)
         return shard

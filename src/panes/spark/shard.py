@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -14,16 +16,21 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 from panes.errors import PanesError
-from panes.kernels.kernel import Chunk, Clock, Kernel, State, run_step
+from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
+from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity, another_version, check_identity, column_of_state
-from panes.spark.blob import from_bytes, gathered, to_bytes
+from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache, digest_of
 from panes.spark.counters import CLOCK, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
+from panes.spark.inbox import Inbox
+from panes.spark.memory import Memory
+from panes.spark.results import write_result
 
 VERSION = 1  # of the directory
 LONG = 1024  # bytes of a directory that is compressed
 DIRECTORY, IDENTITY = "directory", "identity"  # keys among the chunks
 SHIFT_MS = SHIFT // 1000
+SHARED = 64 << 20  # bytes of chunks from the state store that a task puts into the cache's files
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,7 @@ class Shard:
     outputs: tuple[str, ...]
     identity: Identity
     behind: int = 0
+    memory: Memory = field(default_factory=Memory)
 
 
 class Task:
@@ -76,39 +84,41 @@ class Task:
     def __init__(self, shard: Shard, handle: Any, chunks: Any) -> None:
         self.kernel, self.outputs, self.identity = shard.kernel, shard.outputs, shard.identity
         self.behind, self.handle, self.chunks = shard.behind, handle, chunks
+        # The folder of the cache is looked up before a function of the user's can leave the working folder.
+        chunk_cache().bound_memory(shard.memory.cached)
 
-    def rows(self, packed: list[Row], watermark_ms: int) -> Iterator[Row]:
-        batch = gathered((row.place, row.blob) for row in packed)
-        clock = Clock(watermark(watermark_ms, self.behind), any(row.flush for row in packed))
-        counted = {
-            "rows_in": sum(row.rows_in for row in packed),
-            "null_time_rows": sum(row.null_time_rows for row in packed),
-        }
-        yield from self._step(batch, clock, counted)
+    def rows(self, packed: Iterable[Row], watermark_ms: int) -> Iterator[Row]:
+        inbox, flush, counted = Inbox(), False, Counter[str](rows_in=0, null_time_rows=0)
+        for row in packed:
+            if row.blob is not None:
+                inbox.add(row.place, row.blob)
+            flush = flush or row.flush
+            counted.update(rows_in=row.rows_in, null_time_rows=row.null_time_rows)
+        yield from self._step(inbox, Clock(watermark(watermark_ms, self.behind), flush), counted)
 
     def timer(self, watermark_ms: int) -> Iterator[Row]:
-        yield from self._step(None, Clock(watermark(watermark_ms, self.behind)), {}, fired=True)
+        yield from self._step(Inbox(), Clock(watermark(watermark_ms, self.behind)), {}, fired=True)
 
-    def _step(
-        self, batch: pa.Table | None, clock: Clock, counted: dict[str, int], fired: bool = False
-    ) -> Iterator[Row]:
-        chunk_cache()  # its folder is looked up before a function of the user's can leave the working folder
+    def _step(self, inbox: Inbox, clock: Clock, counted: Mapping[str, int], fired: bool = False) -> Iterator[Row]:
         old = self._read()
         if old.sealed:
-            refuse_rows(batch)
+            refuse_rows(inbox)
             return
-        self.fetched: dict[str, bytes] = {}  # chunks from the state store, by their digests
+        self.entries = {one["id"]: one for one in old.chunks}  # of all chunks in the state store
+        self.fetched: dict[str, bytes] = {}  # some that were read there, by their digests
         self.looked_at = dict.fromkeys(("chunks_read", "bytes_read", "cache_hits", "bytes_cached"), 0)
-        began = time.perf_counter()
-        step = run_step(self.kernel, self._state(old), batch, clock)
-        spent = int((time.perf_counter() - began) * 1e6)
+        watch = Stopwatch()
+        steps = Steps(run_in_parts(self.kernel, self._state(old), inbox.tables(), clock, self._put_away))
+        result = write_result(watch.timed(steps.tables()), self.outputs)
+        step = steps.last
         timer = self._set_timer(None if fired else old.timer, step.wake)
         counted_by_kernel = cast(dict[str, int | None], step.counters)
         gauges = {name: gauge for name in GAUGES if (gauge := counted_by_kernel.get(name)) is not None}
         written = self._write(old, step.state, timer, clock.flush, gauges)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
-        counters |= {**counted_by_kernel, **counted, **self.looked_at, "state_bytes": written, "kernel_us": spent}
-        yield Row(blob=out_blob(step.rows, self.outputs), flush=clock.flush, at=NEVER_LATE, **counters)
+        counters |= {**counted_by_kernel, **steps.counted, **counted, **self.looked_at, "rows_out": result.rows}
+        counters |= {"state_bytes": written, "kernel_us": watch.microseconds}
+        yield Row(blob=result.blob, file=result.file, flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:
         found = self.chunks.getValue((DIRECTORY,))
@@ -138,7 +148,8 @@ class Task:
             blob = bytes(found[0])
             table = from_bytes(blob)
             chunk_cache().remember(digest, table)
-            self.fetched[digest] = blob
+            if sum(map(len, self.fetched.values())) + len(blob) <= SHARED:
+                self.fetched[digest] = blob
         return self._wanted(table)
 
     def _wanted(self, table: pa.Table) -> pa.Table:
@@ -146,27 +157,34 @@ class Task:
         left = [name for name in table.column_names if column_of_state(name) not in (None, *self.identity.columns)]
         return table.drop_columns(left) if left else table
 
-    def _write(self, old: Directory, state: State, timer: int | None, sealed: bool, gauges: dict[str, int]) -> int:
-        """Write the chunks that are new, drop those that are gone, and say so in the directory."""
-        known = {one["id"]: one for one in old.chunks}
-        described: list[dict[str, Any]] = []
-        shared = self.fetched
+    def _put_away(self, state: State) -> State:
+        """Write the chunks that are new; whoever needs one again loads it."""
+        blobs: dict[str, bytes] = {}
+        chunks: list[Chunk] = []
         for chunk in state.chunks:
-            entry = known.pop(chunk.id, None)
-            if entry is None:
+            if chunk.id not in self.entries:
                 table = chunk.load()
                 blob = to_bytes(table)
                 self.chunks.updateValue((chunk.id,), (blob,))
                 entry = {name: getattr(chunk, name) for name in ("id", "rows", "low", "high", "kind")}
                 entry |= {"bytes": len(blob), "digest": digest_of(blob)}
                 chunk_cache().remember(entry["digest"], table)
-                shared[entry["digest"]] = blob
-            described.append(entry | {"rows": chunk.rows, "low": chunk.low})
-        for gone in known:
+                blobs[entry["digest"]] = blob
+                self.entries[chunk.id] = entry
+                chunk = replace(chunk, load=once(partial(self._load, entry)), bytes=len(blob))
+            chunks.append(chunk)
+        chunk_cache().share(blobs)
+        return replace(state, chunks=tuple(chunks))
+
+    def _write(self, old: Directory, state: State, timer: int | None, sealed: bool, gauges: dict[str, int]) -> int:
+        """Write the chunks that are new, drop those that are gone, and say so in the directory."""
+        self._put_away(state)
+        described = [self.entries.pop(chunk.id) | {"rows": chunk.rows, "low": chunk.low} for chunk in state.chunks]
+        for gone in self.entries:
             self.chunks.removeKey((gone,))
-        passed = {entry["digest"] for entry in known.values()} - {entry["digest"] for entry in described}
+        passed = {entry["digest"] for entry in self.entries.values()} - {entry["digest"] for entry in described}
         chunk_cache().drop(passed)
-        chunk_cache().share({digest: blob for digest, blob in shared.items() if digest not in passed})
+        chunk_cache().share({digest: blob for digest, blob in self.fetched.items() if digest not in passed})
         whose = self.identity.digest
         new = Directory(whose, tuple(described), dict(state.facts), state.next_chunk, timer, sealed, gauges)
         if whose != old.identity:
@@ -190,14 +208,51 @@ class Task:
         return wanted
 
 
-def out_blob(rows: pa.Table | None, outputs: tuple[str, ...]) -> bytes | None:
-    """The columns of the result that somebody reads."""
-    return to_bytes(rows.select(outputs)) if rows is not None and rows.num_rows else None
+class Stopwatch:
+    """The time that a kernel takes, also where it makes its result as it is asked for."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    @property
+    def microseconds(self) -> int:
+        return int(self._seconds * 1e6)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self._seconds += time.perf_counter() - began
+
+    def timed(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        while True:
+            with self.running():
+                table = next(tables, None)
+            if table is None:
+                return
+            yield table
 
 
-def refuse_rows(batch: pa.Table | None) -> None:
+class Steps:
+    """The steps of a micro-batch, as their rows are asked for: `last` is the last one, `counted` is of all."""
+
+    last: Step
+
+    def __init__(self, steps: Iterator[Step]) -> None:
+        self._steps = steps
+        self.counted = Counter[str]()
+
+    def tables(self) -> Iterator[pa.Table]:
+        for step in self._steps:
+            self.last = step
+            counters = cast(dict[str, int | None], step.counters)
+            self.counted.update({name: counters.get(name) or 0 for name in SUMS if name not in GAUGES})
+            yield from step.tables()
+
+
+def refuse_rows(inbox: Inbox) -> None:
     """After the end of the input there are micro-batches, but no rows."""
-    if batch is not None and batch.num_rows:
+    if any(table.num_rows for table in inbox.tables()):
         raise PanesError("stream-ended", "this checkpoint was flushed: its stream has ended")
 
 

@@ -1,4 +1,4 @@
-"""After the shuffle: blobs become rows again."""
+"""After the kernel: blobs and files become rows again."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from panes.spark.blob import from_bytes
 from panes.spark.pack import CONTROL
+from panes.spark.results import read_result
 from panes.spark.worker import freeze_imports
 
 
 @dataclass(frozen=True)
 class Unpack:
-    """The function that runs in `mapInArrow`: the rows of each blob, in the columns and types of `schema`.
+    """The function that runs in `mapInArrow`: the rows of each result, in the columns and types of `schema`.
 
     With a CONTROL column in the schema, the end of the input is passed on as a row that has nothing else.
     """
@@ -25,10 +25,10 @@ class Unpack:
         freeze_imports()
         passes_flush = CONTROL in self.schema.names
         for batch in batches:
-            for blob, flush in zip(batch.column("blob").to_pylist(), batch.column("flush").to_pylist(), strict=True):
-                if blob is not None:
-                    yield from self._rows(from_bytes(blob))
-                if flush and passes_flush:
+            for blob, file, flush in zip(*(batch.column(name) for name in ("blob", "file", "flush")), strict=True):
+                for table in read_result(blob.as_py(), file.as_py()):
+                    yield from self._rows(table)
+                if flush.as_py() and passes_flush:
                     yield pa.RecordBatch.from_pylist([{CONTROL: True}], self.schema)
 
     def _rows(self, table: pa.Table) -> Iterator[pa.RecordBatch]:

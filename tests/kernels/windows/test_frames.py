@@ -35,3 +35,7 @@ def test_frames_are_pairs_of_window_and_row() -> None:
     assert [part.tolist() for part in seen.pairs()] == [[0, 0, 1], [1, 2, 0]]
     with patch.object(frames, "PAIRS", 2):
         assert [piece.number.tolist() for piece in windows.pieces()] == [[0], [1]]
+    with patch.object(frames, "PAIRED_BYTES", 200):
+        assert [piece.number.tolist() for piece in windows.pieces(100)] == [[0], [1]]
+        assert [piece.number.tolist() for piece in windows.pieces(1)] == [[0, 1]]
+        assert [piece.number.tolist() for piece in windows.pieces(1_000)] == [[0], [1]]

@@ -50,6 +50,7 @@ from ..harness import (
     plain,
     punctual,
     restarted,
+    rows_of,
     script,
     step_twice,
 )
@@ -192,7 +193,7 @@ def play(case: Case, ticks: list[Tick], restarts: Iterable[int] = (), block: int
             clock = Clock(tick.watermark, tick.flush)
             step = step_twice(case.kernel, state, packed(case.kernel, tick.rows or []), clock)
             check_quiet(case.kernel, step, clock)
-            steps.append(outputs(case, step.rows))
+            steps.append(outputs(case, rows_of(step)))
             late += step.counters["late_rows"]
             expired += step.counters["expired_rows"]
             assert step.counters["rows_out"] == (step.rows.num_rows if step.rows is not None else 0)
@@ -406,14 +407,25 @@ def test_a_column_can_have_several_roles() -> None:
     rows = rows.append_column(KEY + "_is_a", pa.array([True, True, False]))
     for keys in ((), (KEY,), (KEY, TIE)):
         kernel = SlidingWindows(5 * MS, None, None, (KEY,), keys, count, release)
-        out = step_twice(kernel, State(), rows, Clock(None, flush=True)).rows
+        out = rows_of(step_twice(kernel, State(), rows, Clock(None, flush=True)))
         assert [(one[KEY], one["a"]) for one in present(out).to_pylist()] == [("a", "a"), ("a", "a"), ("b", None)]
+
+
+def test_groups_inside_windows_come_in_pieces() -> None:
+    """Each row is in the windows of all rows after it: 99 rows give 4,950 groups, of which few are there at once."""
+    kernel = SlidingWindows(1_000 * MS, None, None, (), (TIE,), FOLDS, Release(TIME, ORDER, True, True))
+    rows = packed(kernel, [Arrived(Row(at * MS, tie=at), 0, at) for at in range(99)])
+    with patch.object(frames, "PAIRS", 200):
+        step = step_twice(kernel, State(), rows, Clock(None, flush=True))
+        pieces = [table.num_rows for table in step.pieces]
+    assert (step.rows, sum(pieces), len(pieces)) == (None, 99 * 100 // 2, 25)
+    assert max(pieces) < 200 + 99
 
 
 def test_windows_without_aggregates_are_rows() -> None:
     kernel = replace(Case(5 * MS).kernel, folds=())
     rows = packed(kernel, [Arrived(Row(at * MS), 0, at) for at in range(3)])
-    out = step_twice(kernel, State(), rows, Clock(None, flush=True)).rows
+    out = rows_of(step_twice(kernel, State(), rows, Clock(None, flush=True)))
     assert present(out).column_names == [KEY, "window_start", "window_end", "window_trigger"]
     assert present(out)["window_trigger"].to_pylist() == [0, 1 * MS, 2 * MS]
 

@@ -3,7 +3,8 @@
     chunks   [ 1 4 6 | 9 12 ]  [ 8 9 11 ]     W = 8: rows 1, 4 and 6 are out; the first chunk is now 2 rows from 9 on
 
 Chunks are sorted by time. A release moves the beginning of those that it takes rows from, and writes none of them anew;
-a chunk goes when its last row has gone. So a micro-batch writes what came with it, however much waits.
+a chunk goes when its last row has gone. So a micro-batch writes what came with it, however much waits. Many rows that
+come at once are several chunks, one after the other in time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from panes.kernels.bounded import bounded
 from panes.kernels.kernel import Chunk, Clock, new_chunk
 from panes.kernels.ordering import in_order
 from panes.kernels.partitions import Codes
@@ -27,6 +29,9 @@ WAITING = "waiting"
 class Release:
     """`order` are the columns of the stream's order, the time first. `waits` is False in arrival mode.
 
+    `in_order` says that rows come in that order already, and that nothing expires: where they do not wait, it makes no
+    difference then whether those of a micro-batch are taken at once.
+
     Chunks are of `kind`. `pruned` says that whoever keeps them drops rows of a new one that it has no use for: more are
     dropped when few chunks remain.
     """
@@ -37,6 +42,7 @@ class Release:
     late: bool
     kind: str = WAITING
     pruned: bool = False
+    in_order: bool = False
 
     def depends_on(self) -> dict[str, Any]:
         return {"order": list(self.order), "waits": [self.time] if self.waits else []}
@@ -96,7 +102,8 @@ class Release:
             return waiting
         kept, tables = (compacted if self.pruned else tiered)(waiting, rows, self.waiting)
         merged = self._by_time(pa.concat_tables(tables[::-1], promote_options="permissive"))
-        return [*kept, new_chunk(merged, self.time, self.kind)]
+        parts = [merged] if self.pruned else bounded(merged)
+        return [*kept, *(new_chunk(part, self.time, self.kind) for part in parts)]
 
     def _sorted(self, parts: Sequence[pa.Table]) -> pa.Table | None:
         tables = [part for part in parts if part.num_rows]

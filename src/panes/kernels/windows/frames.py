@@ -14,7 +14,7 @@ from panes.kernels.partitions import Codes
 from panes.kernels.state.expiry import gaps, generation_starts
 from panes.kernels.windows.starts import Times
 
-PAIRS = 1 << 22  # pairs of window and row that are folded at once
+PAIRS, PAIRED_BYTES = 1 << 20, 64 << 20  # pairs of window and row that are folded at once, and the size of their rows
 LARGEST = 1 << 62
 
 Positions = npt.NDArray[np.int64]
@@ -101,10 +101,11 @@ class Frames:
         parts = {name: getattr(self, name) for name in names}
         return replace(self, **{name: part[chosen] for name, part in parts.items() if part is not None})
 
-    def pieces(self) -> Iterator[Frames]:
-        """Windows that together have some millions of rows at most, or one that has more."""
+    def pieces(self, width: int = 0) -> Iterator[Frames]:
+        """Windows that together have a bounded number of rows, or one that has more; rows have about `width` bytes."""
+        most = max(1, min(PAIRS, PAIRED_BYTES // max(1, width)))
         before = np.cumsum(self.hi - self.lo) - (self.hi - self.lo)
-        cuts = [0, *(np.flatnonzero(np.diff(before // PAIRS)) + 1).tolist(), len(before)]
+        cuts = [0, *(np.flatnonzero(np.diff(before // most)) + 1).tolist(), len(before)]
         for start, end in pairwise(cuts):
             if end > start:
                 yield self.where(slice(start, end))

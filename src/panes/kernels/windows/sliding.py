@@ -3,7 +3,8 @@
     lookback 10    t   1   5   12   14        windows   1:(1)   5:(1 5)   12:(5 12)   14:(5 12 14)
 
 Rows are sorted by partition and time, so that a window is a range of positions: see `frames`. Small accumulators are
-folded over these ranges by a window function, others over the pairs of window and row.
+folded over these ranges by a window function, others over the pairs of window and row: these come out in pieces, since
+with keys inside a window there may be as many results as pairs.
 
 Rows are kept in blocks, in the order in which they came; blocks that are in all windows of a micro-batch are read as
 summaries: see `block_store`.
@@ -11,7 +12,7 @@ summaries: see `block_store`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,7 +78,7 @@ class SlidingWindows:
         rows, waiting, late = self.release.take(_of(state, WAITING), batch, clock)
         triggers, pending = self._due(_of(state, PENDING), rows, clock)
         store = Store(_of(state, ROWS), _of(state, SUMMARY), state.facts.get(FIRST, 0))
-        out, expired = None, 0
+        out, expired = Windows(), 0
         if triggers is not None:
             out, expired, store = self._windows(triggers, rows, store)
         if clock.flush:
@@ -87,11 +88,11 @@ class SlidingWindows:
         chunks = (*waiting, *pending, *store.blocks, *store.summaries)
         counters = self._counters(waiting, pending, store) | Counters(
             late_rows=late,
-            rows_out=out.num_rows if out is not None else 0,
+            rows_out=out.rows.num_rows if out.rows is not None else 0,
             expired_rows=expired,
         )
         wake = min((chunk.low + 1 for chunk in (*waiting, *pending)), default=None)
-        return Step(State(chunks, {FIRST: store.first}), out, counters, wake)
+        return Step(State(chunks, {FIRST: store.first}), out.rows, counters, wake, out.pieces)
 
     @property
     def _ahead(self) -> int:
@@ -127,7 +128,7 @@ class SlidingWindows:
         passed, later, _ = ends.take(pending, new, clock)
         return passed, later
 
-    def _windows(self, triggers: pa.Table, rows: pa.Table | None, store: Store) -> tuple[pa.Table | None, int, Store]:
+    def _windows(self, triggers: pa.Table, rows: pa.Table | None, store: Store) -> tuple[Windows, int, Store]:
         """The windows of these triggers; how many were dropped; and the store, perhaps with more summaries."""
         reach = Reach.of(_array(triggers, self.release.time), self.lookback, self._ahead)
         near, between = self._split(store, reach, rows)
@@ -140,9 +141,10 @@ class SlidingWindows:
         frames = self._frames(table, triggers, rows)
         if self._slides and frames.ordered:
             values = self._slid(table, frames, triggers, summary)
+            out = Windows(self._labelled(values, triggers, frames) if values is not None else None)
         else:
-            values = self._paired(table, frames)
-        out = self._labelled(values, triggers, frames) if values is not None else None
+            columns = table.select(self._folded or [self.release.time])
+            out = Windows(None, Pairs(self, columns, frames, triggers))
         return out, triggers.num_rows - len(frames.number), store
 
     @property
@@ -222,16 +224,12 @@ class SlidingWindows:
         frames = replace(frames, lo=np.maximum(frames.lo, starts[frames.host]))
         return frames.where(starts[frames.hi - 1] <= frames.host)
 
-    def _paired(self, table: pa.Table, frames: Frames) -> pa.Table | None:
-        """The values of windows, from pairs of window and row, some millions at a time."""
+    def paired(self, columns: pa.Table, piece: Frames, triggers: pa.Table) -> pa.Table:
+        """Some windows, from pairs of window and row."""
         grouping = Grouping((WINDOW, *self.keys), self.folds, self._order)
-        columns = table.select(self._folded or [self.release.time])
-        values = []
-        for piece in frames.pieces():
-            numbers, places = piece.pairs()
-            rows = _with(columns.take(pa.array(places)), {WINDOW: numbers})
-            values.append(grouping.evaluate(grouping.fold(rows)))
-        return pa.concat_tables(values, promote_options="permissive") if values else None
+        numbers, places = piece.pairs()
+        rows = _with(columns.take(pa.array(places)), {WINDOW: numbers})
+        return self._labelled(grouping.evaluate(grouping.fold(rows)), triggers, piece)
 
     def _slid(self, table: pa.Table, frames: Frames, triggers: pa.Table, summary: pa.Table | None) -> pa.Table | None:
         """The values of windows, from a window function over the rows and what is between them."""
@@ -302,6 +300,29 @@ class SlidingWindows:
             buffered_rows=sum(chunk.rows for chunk in (*waiting, *store.blocks)),
         )
         return gauges if oldest is None else gauges | Counters(oldest_open_window=oldest - self._ahead - self.lookback)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows that come out: all at once, or in pieces."""
+
+    rows: pa.Table | None = None
+    pieces: Iterable[pa.Table] = ()
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Windows in pieces that are made as they are asked for; `columns` are those of the rows in them."""
+
+    kernel: SlidingWindows
+    columns: pa.Table
+    frames: Frames
+    triggers: pa.Table
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        width = self.columns.nbytes // max(1, self.columns.num_rows)
+        for piece in self.frames.pieces(width):
+            yield self.kernel.paired(self.columns, piece, self.triggers)
 
 
 def _of(state: State, kind: str) -> tuple[Chunk, ...]:

@@ -1,0 +1,37 @@
+"""Tables of bounded size: what is written or handed on as one, and what is taken in at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+MOST_BYTES = 32 << 20  # of a blob and of a chunk that waits, before it is compressed; Arrow's own limit is 2 GB
+MOST_ROWS = 1 << 20  # that are taken in at once
+
+
+def bounded(table: pa.Table, most: int = MOST_BYTES) -> Iterator[pa.Table]:
+    """The rows of a table in slices of so many bytes at most, but for a single row that has more.
+
+    >>> [part.num_rows for part in bounded(pa.table({"v": range(5)}), most=16)]
+    [2, 1, 2]
+    """
+    if table.nbytes <= most or table.num_rows <= 1:
+        if table.num_rows:
+            yield table
+        return
+    half = table.num_rows // 2
+    yield from bounded(table.slice(0, half), most)
+    yield from bounded(table.slice(half), most)
+
+
+def gathered_parts(tables: Iterable[pa.Table], rows: int, most: int) -> Iterator[pa.Table]:
+    """Tables put together, in order, until they have so many rows or bytes."""
+    gathered: list[pa.Table] = []
+    for table in tables:
+        gathered.append(table)
+        if sum(one.num_rows for one in gathered) >= rows or sum(one.nbytes for one in gathered) >= most:
+            yield pa.concat_tables(gathered, promote_options="permissive")
+            gathered = []
+    if gathered:
+        yield pa.concat_tables(gathered, promote_options="permissive")
