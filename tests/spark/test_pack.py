@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
+from panes.kernels.bounded import MOST_BYTES
 from panes.kernels.kernel import SHARD, Kernel
 from panes.kernels.state.release import Release
 from panes.kernels.windows.count import CountWindows
@@ -76,6 +77,22 @@ def test_a_shard_gets_what_it_would_get_alone(name: str, rows: list[tuple[int, i
         own = placed.filter(pa.array(homes == index)).drop_columns([SHARD])
         expected = kernel.pack(own).to_pylist() if own.num_rows else []
         assert counted(found.get(shard, [])) == counted(expected)
+
+
+def test_blobs_are_bounded_by_bytes_and_in_order() -> None:
+    """Rows of 1 MB: four blobs for a shard, whose places tell them apart; and rows are packed 64 MB at a time."""
+    count = 100
+    rows = table([(time, 5, 0) for time in range(count)]).append_column("wide", pa.array(["x" * (1 << 20)] * count))
+    found = [
+        one
+        for batch in Pack(KERNELS["count"], SHARDS)(iter(rows.to_batches(max_chunksize=10)))
+        for one in batch.to_pylist()
+        if one["blob"] is not None
+    ]
+    tables = [from_bytes(one["blob"]) for one in sorted(found, key=lambda one: one["place"])]
+    assert len({one["place"] for one in found}) == len(found) >= 4
+    assert all(one.nbytes <= MOST_BYTES for one in tables)
+    assert [at for one in tables for at in one[PLACE].to_pylist()] == list(range(count))
 
 
 def test_rows_of_a_shard_stay_in_order() -> None:

@@ -14,6 +14,7 @@ import pytest
 from pyspark import SparkFiles
 
 from panes.errors import PanesError
+from panes.kernels import parts
 from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import AFTER
@@ -181,6 +182,20 @@ def test_queries_that_share_a_machine_do_not_share_chunks(name: str) -> None:
     for at in range(4):
         for query in names:
             assert task(name, together[query], at, blobs(name, at + shift[query]), query) == expected[query][at]
+
+
+def test_parts_of_a_micro_batch_leave_what_the_whole_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks between two parts are in the store, and those that are gone in the end are gone from it."""
+    whole, cut = Store(), Store()
+    expected = [task("stateful", whole, batch, blobs("stateful", batch)) for batch in range(6)]
+    forget_chunks()
+    monkeypatch.setattr(parts, "MOST_ROWS", 20)
+    found = [task("stateful", cut, batch, blobs("stateful", batch)) for batch in range(6)]
+    assert [sorted(map(repr, rows)) for rows in found] == [sorted(map(repr, rows)) for rows in expected]
+    assert sum(map(len, expected)) > 60
+    directory = Directory.decode(cut.values["directory"])
+    assert directory.next_chunk > Directory.decode(whole.values["directory"]).next_chunk
+    assert set(cut.values) == {"directory", "identity", *(chunk["id"] for chunk in directory.chunks)}
 
 
 def forget_chunks() -> None:
