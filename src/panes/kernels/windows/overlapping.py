@@ -110,6 +110,6 @@ def _taken(rollups: Rollups, table: pa.Table, ranges: Ranges, some: npt.NDArray[
     if not some.all():
         chosen = some[ranges.of]
         ranges = Ranges(ranges.of[chosen], ranges.first[chosen], ranges.last[chosen])
-    of, rows = ranges.rows()
+    of, rows = ranges.rows()  # taken, not sliced: DuckDB refuses structs that begin at an offset
     names = [name for name in rollups.columns if name != rollups.slice]
     return table.select(names).take(pa.array(rows)).append_column(rollups.slice, pa.array(of))

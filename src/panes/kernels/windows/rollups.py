@@ -130,11 +130,9 @@ class Rollups:
         """Sorted: slices first, and then the spans of each length. Chunks of old checkpoints are not."""
         return chunk.load() if chunk.kind == KIND else self.sorted(chunk.load())
 
-    def slices(self, table: pa.Table, since: int | None = None) -> pa.Table:
-        """The slices of a chunk, without roll-ups; those that begin at `since` or later."""
-        _, first, starts = next(self._levels(table))
-        passed = 0 if since is None else int(np.searchsorted(starts, since))
-        slices = table.slice(first + passed, len(starts) - passed)
+    def slices(self, table: pa.Table) -> pa.Table:
+        """The slices of a chunk, without roll-ups."""
+        slices = table.slice(0, len(next(self._levels(table))[2]))
         return slices.drop_columns([SPAN]) if SPAN in table.column_names else slices
 
     def find(self, table: pa.Table, intervals: Intervals) -> Ranges:
