@@ -152,6 +152,23 @@ def test_a_change_writes_what_it_changes() -> None:
     assert chunks[0].rows == 20_000
 
 
+def test_a_row_that_holds_many_values_is_not_written_with_a_small_one() -> None:
+    """Two rows, of which one is nearly all: what counts is bytes."""
+    rows = pa.table({"k": ["big", "small"], "v": [list(range(10_000)), [1]]})
+    one = pa.table({"k": ["small"], "v": [[2]]})
+    by_rows, by_bytes = Carry(("k",)), Carry(("k",), holds_values=True)
+    assert len(by_rows.put(by_rows.put((), rows), one)) == 1
+    base = by_bytes.put((), rows)
+    after = by_bytes.put(base, one)
+    assert [chunk.rows for chunk in after] == [2, 1] and after[0].id == base[0].id
+    found = by_bytes.all(after)
+    assert found is not None
+    assert dict(zip(found["k"].to_pylist(), map(len, found["v"].to_pylist()), strict=True)) == {
+        "big": 10_000,
+        "small": 1,
+    }
+
+
 def test_of_a_partition_that_is_gone_nothing_is_found() -> None:
     """Not even an empty table: that of a chunk with only marks would lack columns."""
     chunks = CARRY.put((), table({("a", number): [number] for number in range(100)}))
