@@ -12,7 +12,7 @@ OLDEST := build/spark-$(OLDEST_SPARK)
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 unexport SPARK_HOME
 
-.PHONY: help java install demo test slow fuzz check format checkpoints docs-update bench clean
+.PHONY: help java install demo test slow fuzz check format checkpoints docs-update bench bench-peers clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +54,9 @@ docs-update: java install  ## Rewrite the outputs in the documentation pages; re
 
 bench: java install  ## Run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: java install  ## Run Panes beside Spark, Flink and others (ARGS="--rows 100000 --rounds 1" for a small run)
+	@$(BIN)/python -m benchmarks.peers $(ARGS)
 
 clean:  ## Remove .venv and everything that can be made again
 	@rm -rf .venv build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache

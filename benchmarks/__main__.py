@@ -25,6 +25,7 @@ BENCHMARKS = {
     "windows": "benchmarks.windows",
     "growth": "benchmarks.growth",
     "memory": "benchmarks.memory",
+    "nexmark": "benchmarks.nexmark.timing",
 }
 RESULTS = Path("build/bench")
 

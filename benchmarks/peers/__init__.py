@@ -1,0 +1,1 @@
+"""Panes beside other stream processors, on the same rows from the same files: see `docs/benchmarks/index.md`."""
