@@ -28,6 +28,7 @@ from panes.kernels.over.calls import Bound, Frame, OrderKey, OverCall
 from panes.kernels.over.incremental import OverIncremental
 from panes.kernels.over.on_close import OverOnClose
 from panes.kernels.over.on_complete import OverOnComplete
+from panes.kernels.sorted_blocks import pages
 from panes.kernels.state.release import Release
 from panes.kernels.stateful.call import StatefulCall
 from panes.kernels.stateful.functions import StatefulFunctions
@@ -168,7 +169,8 @@ def elsewhere() -> dict[str, list[str]]:
 @pytest.fixture(scope="module")
 def other_process(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     path = tmp_path_factory.mktemp("attempts") / "traces.json"
-    script = f"import json; from {__name__} import elsewhere; json.dump(elsewhere(), open({str(path)!r}, 'w'))"
+    small = f"from panes.kernels.sorted_blocks import pages; pages.MOST = {pages.MOST}"  # as it is here
+    script = f"{small}; import json; from {__name__} import elsewhere; json.dump(elsewhere(), open({str(path)!r}, 'w'))"
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)

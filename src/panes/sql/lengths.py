@@ -27,7 +27,7 @@ class Wanted:
 
 def lengths(call: Call, wanted: Sequence[Wanted], usage: str) -> tuple[TimeUnit, list[int]]:
     """The unit, and the lengths in it; an optional one that is not given is left out."""
-    as_intervals = bool(call.args) and isinstance(call.args[0].constant, Length)
+    as_intervals = bool(call.args) and call.args[0].string is None and isinstance(call.args[0].constant, Length)
     args = call.args if as_intervals else call.args[1:]
     least = sum(not one.optional for one in wanted)
     if not call.args or not least <= len(args) <= len(wanted):
