@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
+from panes import Engine
 from panes.kernels.bounded import MOST_BYTES
 from panes.spark.blob import from_bytes
 from panes.spark.results import LENGTH, Result, read_result, write_result
@@ -53,3 +55,26 @@ def test_a_large_one_is_in_pieces_of_a_file(folder: Path) -> None:
 def test_a_file_that_is_not_there_is_said() -> None:
     with pytest.raises(FileNotFoundError):
         list(read_result(None, "/nowhere/at all"))
+
+
+ROWS = 1_600_000  # of 24 bytes: more than a blob
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("streaming", [False, True], ids=["batch", "stream"])
+def test_a_result_that_no_blob_holds_comes_through_spark(spark: SparkSession, tmp_path: Path, streaming: bool) -> None:
+    """All rows of one shard, in order: each has the number of the one before it."""
+    folder = str(tmp_path / "in")
+    spark.range(ROWS).selectExpr("timestamp_micros(id) AS ts", "id").coalesce(1).write.parquet(folder)
+    rows = (spark.readStream if streaming else spark.read).schema("ts timestamp, id long").parquet(folder)
+    engine = Engine(spark)
+    engine.stream("t", rows, time="ts", watermark="0 seconds" if streaming else None)
+    result = engine.sql("SELECT ts, id, lag(id) OVER (PARTITION BY 1) AS before FROM t")
+    if streaming:
+        writer = result.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+        result = spark.read.parquet(str(tmp_path / "out"))
+    released = ROWS - 1_000 if streaming else ROWS  # the watermark is in whole milliseconds
+    found = result.selectExpr("count(*) AS n", "sum(id - before) AS steps", "max(id) AS last").collect()[0]
+    assert (found["n"], found["steps"], found["last"]) == (released, released - 1, released - 1)
