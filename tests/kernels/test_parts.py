@@ -89,11 +89,11 @@ def test_one_step_is_several_of_its_parts(name: str) -> None:
     assert [one for one, _ in cut] == [one for one, _ in whole]
     assert whole[0][1] <= 2
     release = release_of(kernel)
-    if release is not None:
+    if release is not None and (release.late or not release.waits):
         assert cut[0][1] >= 5, "the first micro-batch has 1,600 rows"
 
 
-@pytest.mark.parametrize("name", ["sliding groups", "over on close", "stateful, nothing late"])
+@pytest.mark.parametrize("name", ["sliding groups", "over on close", "stateful"])
 def test_state_may_be_put_away_between_parts(name: str) -> None:
     assert trace(CASES[name], 300, restarted) == trace(CASES[name], 300, written) == trace(CASES[name], 300)
 

@@ -4,12 +4,11 @@
     a micro-batch comes    its rows are taken in some at a time, all with the clock of the whole
 
 Both are what would have happened in smaller micro-batches, and cuts do not show. New rows are late or wait: it makes no
-difference whether they come before or after those that are released. Where rows before the watermark are not late (of
-a derived stream), they come in the order of time with those that wait: so all are taken in first, as if there were no
-watermark, and then it moves.
+difference whether they come before or after those that are released.
 
 Only a kernel with a `Release` is run in parts, and if it does not wait, only where rows come in order and nothing
-expires. Others fold rows before the shuffle, or give the net effect of a micro-batch.
+expires. Others fold rows before the shuffle, or give the net effect of a micro-batch. Nor is that of a derived stream,
+where rows before the watermark are not late: they come in the order of time with those that wait, so all must be there.
 """
 
 from __future__ import annotations
@@ -36,17 +35,10 @@ def run_in_parts(
     `put_away` makes of the state between two steps one that need not be in memory.
     """
     release = release_of(kernel)
-    parts: Iterator[pa.Table | None]
-    if release is None or not (release.waits or release.in_order):
+    if release is None or not (release.late if release.waits else release.in_order):
         yield run_step(kernel, state, _whole(tables), clock)
         return
-    if release.waits and not release.late:
-        for part in gathered_parts(tables, MOST_ROWS, MOST_BYTES):
-            yield (step := run_step(kernel, state, part, Clock(None)))
-            state = put_away(step.state)
-        parts = iter([None])
-    else:
-        parts = iter(gathered_parts(tables, MOST_ROWS, MOST_BYTES))
+    parts = iter(gathered_parts(tables, MOST_ROWS, MOST_BYTES))
     for moment in stops(release, state, clock.watermark):
         yield (step := run_step(kernel, state, None, Clock(moment)))
         state = put_away(step.state)
