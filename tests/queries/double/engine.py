@@ -15,6 +15,7 @@ from pyspark import SparkFiles
 
 from panes import Engine
 from panes.catalog import View
+from panes.kernels import parts
 from panes.spark import operator
 from panes.spark.build import Builder
 from panes.spark.chunk_cache import chunk_cache
@@ -32,11 +33,12 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 @contextmanager
 def no_spark() -> Iterator[None]:
-    """Panes' calls that go to Spark directly go to the double."""
+    """Panes' calls that go to Spark directly go to the double; and a few rows are many to a kernel."""
     functions = SimpleNamespace(**dict.fromkeys(("sum", "min", "max"), Metric))
     with (
         tempfile.TemporaryDirectory(prefix="panes-double-") as folder,
         patch.object(operator, "functions", functions),
+        patch.object(parts, "MOST_ROWS", 4),
         patch.object(SparkFiles, "_is_running_on_worker", True),
         patch.object(SparkFiles, "_root_directory", folder),
     ):
