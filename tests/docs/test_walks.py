@@ -26,6 +26,7 @@ from queries.double.types import Schema
 
 import panes
 from panes import Engine
+from panes.kernels.duck import connection
 from panes.spark.shards import shard_ids
 
 from .page_runner import Input, input_of, play
@@ -63,6 +64,7 @@ def traced(page: Path) -> dict[str, set[str]]:
     known = {"_change_type": "string", **{column.name: column.type for column in given.stream.columns}}
     schema = Schema.of(", ".join(f"{name} {known[name]}" for name in given.columns))
     shard_ids.cache_clear()  # of another test
+    connection()  # a worker sets it up once, before its first row
     with no_spark():
         session: Any = Session()
         engine = Engine(session, shards=2)
