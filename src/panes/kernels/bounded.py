@@ -28,10 +28,12 @@ def bounded(table: pa.Table, most: int = MOST_BYTES) -> Iterator[pa.Table]:
 def gathered_parts(tables: Iterable[pa.Table], rows: int, most: int) -> Iterator[pa.Table]:
     """Tables put together, in order, until they have so many rows or bytes."""
     gathered: list[pa.Table] = []
+    count = size = 0
     for table in tables:
         gathered.append(table)
-        if sum(one.num_rows for one in gathered) >= rows or sum(one.nbytes for one in gathered) >= most:
+        count, size = count + table.num_rows, size + table.nbytes
+        if count >= rows or size >= most:
             yield pa.concat_tables(gathered, promote_options="permissive")
-            gathered = []
+            gathered, count, size = [], 0, 0
     if gathered:
         yield pa.concat_tables(gathered, promote_options="permissive")
