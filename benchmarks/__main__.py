@@ -19,12 +19,14 @@ from benchmarks.growth_cases import CASES
 BENCHMARKS = {
     "compile": "benchmarks.compile_time",
     "accumulators": "benchmarks.accumulators",
+    "cold": "benchmarks.cold",
     "empty": "benchmarks.empty",
     "stateful": "benchmarks.stateful",
     "over": "benchmarks.over",
     "windows": "benchmarks.windows",
     "growth": "benchmarks.growth",
     "memory": "benchmarks.memory",
+    "limited": "benchmarks.limited",
     "nexmark": "benchmarks.nexmark.timing",
 }
 RESULTS = Path("build/bench")

@@ -138,6 +138,13 @@ def range_sum(keys: int) -> tuple[Kernel, Feed]:
     return OverOnClose((KEY,), (OrderKey(TIME),), (call,), RELEASE), Feed(keys, before=10, large=keys // 10, delay=1)
 
 
+def expiring(keys: int) -> tuple[Kernel, Feed]:
+    """Rows that wait for the next one of their key, or until the key expires: with 1,000,000, a hundred a second."""
+    ttl = 10_000
+    kernel = OverOnClose((KEY,), (OrderKey(TIME),), (OverCall("lead", (VALUE,), "lead"),), RELEASE, ttl=ttl * SECOND)
+    return kernel, Feed(keys, before=10, large=keys // 10, delay=1, seconds=ttl // 10)
+
+
 def appended_rows(call: OverCall) -> Callable[[int], tuple[Kernel, Feed]]:
     """An OVER that emits changes, in one partition to which rows are appended."""
     order = (OrderKey(TIME),)
@@ -150,13 +157,24 @@ def so_far(edge: Edge, rows: int) -> OverCall:
     return OverCall(AGGREGATE, (VALUE,), "sum", frame, accumulator=accumulator("sum", ["double"]))
 
 
+def up_to(seconds: int) -> OverCall:
+    """The sum of all rows up to some seconds before."""
+    away = Values("low", span=seconds * SECOND, shift=-seconds * SECOND)
+    frame: Frame = frames.Frame(Unit.RANGE, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.PRECEDING, away))
+    return OverCall(AGGREGATE, (VALUE,), "sum", frame, accumulator=accumulator("sum", ["double"]))
+
+
 FIRST_ROWS: Frame = frames.Frame(Unit.ROWS, Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW))
 APPENDED = {
     "row_number": OverCall("row_number", (), "row_number"),
     "sum up to 1 PRECEDING": so_far(Edge.PRECEDING, 1),
     "sum up to 1 FOLLOWING": so_far(Edge.FOLLOWING, 1),
     "nth_value": OverCall("nth_value", (VALUE,), "nth", FIRST_ROWS, offset=10),
+    "nth_value IGNORE NULLS": OverCall("nth_value", (VALUE,), "nth", FIRST_ROWS, ignore_nulls=True, offset=10),
     "lag IGNORE NULLS": OverCall("lag", (VALUE,), "lag", ignore_nulls=True),
+    "lag by 3 IGNORE NULLS": OverCall("lag", (VALUE,), "lag", ignore_nulls=True, offset=3),
+    "lead IGNORE NULLS": OverCall("lead", (VALUE,), "lead", ignore_nulls=True),
+    "sum up to 1 s before": up_to(1),
 }
 
 
@@ -182,6 +200,7 @@ CASES = [
         known(StateWindows(EVERY, NEVER, (KEY,), (), folds("sum"), RELEASE)),
     ),
     Case("sum over RANGE 10 s", "keys", (10_000, 1_000_000), range_sum),
+    Case("lead with a TTL", "keys", (10_000, 1_000_000), expiring),
     Case("hopping", "size / hop", (10, 86_400), hops),
     Case("collect_list", "rows in the window", (10_000, 1_000_000), held("collect_list")),
     Case("count(DISTINCT)", "rows in the window", (10_000, 1_000_000), held("count", distinct=True)),

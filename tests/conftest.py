@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
+from jars import CONNECTORS, MissingError, jars, skip
+from kafka_broker import broker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,11 +36,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--queries", type=int, default=5000, help="how many random queries a slow run tries")
 
 
+def _connectors() -> dict[str, str]:
+    """What a Spark that starts needs to have the connectors; tests that need them say so where they are missing."""
+    try:
+        files = ",".join(map(str, jars("connectors", CONNECTORS, alone=True)))
+    except MissingError:
+        return {}
+    return {} if "PYSPARK_SUBMIT_ARGS" in os.environ else {"PYSPARK_SUBMIT_ARGS": f"--jars {files} pyspark-shell"}
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One Spark session for all tests that need one."""
     from panes.spark.session import embedded
 
-    session = embedded(2)
+    with patch.dict(os.environ, _connectors()):
+        session = embedded(2)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[str]:
+    """The address of a Kafka broker, for tests with a Spark that has the connector."""
+    with ExitStack() as stack:
+        try:
+            jars("connectors", CONNECTORS, alone=True)
+            address = stack.enter_context(broker(tmp_path_factory.mktemp("kafka")))
+        except MissingError as missing:
+            skip(missing)
+        yield address

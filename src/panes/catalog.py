@@ -14,10 +14,15 @@ CHANGE_TYPE = "_change_type"
 
 @dataclass(frozen=True)
 class Column:
-    """A column and its Spark type; `type` is None where only Spark knows it."""
+    """A column and its Spark type; `type` is None where only Spark knows it.
+
+    Of a declared stream's columns some are `computed` from others by Spark, or `metadata` of the connector's records.
+    """
 
     name: str
     type: str | None = None
+    computed: str | None = None
+    metadata: str | None = None
 
 
 @dataclass(frozen=True)

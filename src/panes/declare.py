@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from panes.catalog import Column, Stream, check_stream, without_change_type
+from panes.connectors.kafka import check_stream as check_connector
+from panes.connectors.kafka import is_debezium
 from panes.errors import PanesError
 from panes.options import read_options
 from panes.source import Span
 from panes.sql.duration import microseconds
-from panes.sql.statements import CreateStream
+from panes.sql.statements import ColumnDef, CreateStream
 
 # Options of CREATE STREAM … WITH that are Panes'; all others are the connector's.
 OWN_OPTIONS = frozenset(("changelog", "sequence", "state_ttl", "heartbeat", "on_inconsistency", "preimages"))
@@ -72,13 +74,13 @@ def declare_from(statement: CreateStream) -> Stream:
     changelog = options.get("changelog", "false").lower()
     if changelog not in ("true", "false"):
         raise PanesError("stream-options", "changelog is 'true' or 'false'", statement.span)
-    with _underlined(statement.span):
+    with underlined(statement.span):
         stream = declare(
             statement.name,
-            [Column(column.name, column.type) for column in statement.columns],
+            [_column(column) for column in statement.columns],
             streaming=True,
             key=statement.key,
-            changelog=changelog == "true",
+            changelog=changelog == "true" or is_debezium(others),
             sequence=options.get("sequence"),
             state_ttl=options.get("state_ttl"),
             heartbeat=options.get("heartbeat"),
@@ -86,15 +88,21 @@ def declare_from(statement: CreateStream) -> Stream:
             preimages=options.get("preimages", "maybe"),
             options=others,
         )
+        check_connector(stream)
     watermark = statement.watermark
     if watermark is None:
         return stream
-    with _underlined(watermark.span):
+    with underlined(watermark.span):
         return check_stream(replace(stream, time=watermark.column, delay=watermark.delay))
 
 
+def _column(column: ColumnDef) -> Column:
+    computed = column.computed.sql if column.computed is not None else None
+    return Column(column.name, column.type, computed, column.metadata)
+
+
 @contextmanager
-def _underlined(span: Span) -> Iterator[None]:
+def underlined(span: Span) -> Iterator[None]:
     """What is wrong, at the place where it was written."""
     try:
         yield

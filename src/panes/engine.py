@@ -26,11 +26,15 @@ class Engine:
 
     `spark` is the session to run in; without one, it is the session that is there, and else an embedded local Spark,
     started when first needed. `shards` is the number of shards of keyed operators, at most so many partitions share the
-    work; by default one for each of the session's shuffle partitions.
+    work; by default one for each of the session's shuffle partitions. `packages` are Maven coordinates of jars for an
+    embedded Spark; those of connectors that are declared before it starts are added to them.
     """
 
-    def __init__(self, spark: SparkSession | None = None, *, shards: int | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession | None = None, *, shards: int | None = None, packages: Sequence[str] = ()
+    ) -> None:
         self._spark = spark
+        self._packages = tuple(packages)
         self._shards = shards
         self.frames: dict[str, DataFrame] = {}
         self.catalog = Catalog(tables=self._table)
@@ -43,9 +47,11 @@ class Engine:
     @property
     def spark(self) -> SparkSession:
         if self._spark is None:
+            from panes.spark.packages import needed_packages
             from panes.spark.session import embedded
 
-            self._spark = embedded()
+            needed = needed_packages([*self.catalog.streams, *self.catalog.sinks])
+            self._spark = embedded(packages=list(dict.fromkeys([*self._packages, *needed])))
         return self._spark
 
     def stream(

@@ -47,6 +47,9 @@ CODES: dict[str, str] = {
     "unsafe-checkpoint": "a Spark that writes checkpoints in a way that no restart can rely on",
     "function-failed": "a stateful function of your own raised an error, or returned what is not of its type",
     "value-failed": "a value that cannot be computed: an overflow, a cast, a division by zero",
+    "malformed-record": "a record of a stream that is not what its format and columns say",
+    "broker-failed": "a Kafka broker that does not answer, lets nobody in, or lacks a topic",
+    "missing-package": "a connector whose jars Spark does not have",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, assert_never
 
-from panes.catalog import Catalog, Shelf, Sink, Stream, View
+from panes.catalog import Catalog, Column, Shelf, Sink, Stream, View
 from panes.compile import Compiled, compile_statement
-from panes.declare import declare_from
+from panes.connectors.kafka import check_sink
+from panes.declare import declare_from, underlined
 from panes.errors import PanesError, suggestion
 from panes.functions import Functions
 from panes.logical.traits import traits
@@ -119,10 +120,24 @@ def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog)
             if "connector" not in options:
                 hint = "WITH (connector = 'console')"
                 raise PanesError("stream-options", f"the sink {name} has no connector", statement.span, hint)
-            catalog.sinks.put(Sink(name, options))
+            sink = Sink(name, options)
+            with underlined(statement.span):
+                check_sink(sink)
+            catalog.sinks.put(sink)
             return Done(f"sink {name} created")
         case _:
             assert_never(statement)
+
+
+def described(column: Column) -> str:
+    """The type of a column, and where it comes from.
+
+    >>> described(Column("ts", "timestamp", computed="to_timestamp(at)"))
+    'timestamp AS to_timestamp(at)'
+    """
+    computed = f" AS {column.computed}" if column.computed is not None else ""
+    metadata = f" METADATA FROM '{column.metadata}'" if column.metadata is not None else ""
+    return f"{column.type or ''}{computed}{metadata}"
 
 
 def _relation(name: str, catalog: Catalog) -> Stream | View | None:
@@ -184,7 +199,7 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
             "preimages": stream.preimages if stream.preimages != "maybe" else None,
             **shown_options(stream.options),
         }
-        columns = [(column.name, column.type or "") for column in stream.columns]
+        columns = [(column.name, described(column)) for column in stream.columns]
         return Listing(("column", "type"), (*columns, *((f"({k})", v) for k, v in facts.items() if v is not None)))
     view = catalog.views.get(name)
     if view is not None:

@@ -134,3 +134,13 @@ def test_null_is_least_inside_what_is_nested(type_: pa.DataType, values: list[ob
     rows = pa.table({"v": pa.array(values[::-1], type_), "place": range(len(values))[::-1]})
     found = query(f"SELECT place FROM rows_ ORDER BY {sortable_column('v', type_)}", rows_=rows)
     assert found["place"].to_pylist() == list(range(len(values)))
+
+
+@given(st.integers(0, 7), st.integers(0, 7), st.integers(0, 7))
+def test_any_slice_of_nested_columns_can_be_read(start: int, length: int, cut: int) -> None:
+    """Also beside a column that is cut elsewhere; DuckDB itself refuses both."""
+    values = [{"n": n, "inner": {"t": str(n)}} if n % 3 else None for n in range(7)]
+    nested = pa.table({"s": pa.array(values), "l": pa.array([[{"q": n}] * n for n in range(7)])}).slice(start, length)
+    flat = np.arange(nested.num_rows)
+    parts = pa.table(nested.columns, names=["s", "l"]).append_column("n", pa.chunked_array([flat[:cut], flat[cut:]]))
+    assert query("SELECT * FROM parts", parts=parts).to_pylist() == parts.to_pylist()

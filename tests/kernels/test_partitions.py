@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.kernels.partitions import codes
+from panes.kernels.partitions import by_partition, codes, distinct
 
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "text": (pa.string(), ["", "a", None]),
@@ -52,3 +52,18 @@ def test_columns_in_several_chunks() -> None:
 
 def test_without_columns_there_is_one_partition() -> None:
     assert codes(pa.table({"k": [1, 2, 3]}), []).tolist() == [0, 0, 0]
+
+
+@given(st.lists(st.sampled_from([0.0, -0.0, float("nan"), 1.5, None])))
+def test_zeros_and_nans_are_one_each(values: list[float | None]) -> None:
+    found = distinct(pa.table({"k": pa.array(values, pa.float64())}), ["k"])["k"].to_pylist()
+    words = {repr(None if value is None else abs(value)) for value in values}
+    assert sorted(repr(None if value is None else abs(value)) for value in found) == sorted(words)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 2**40)), st.integers(0, 3))
+def test_rows_are_sorted_by_partition_stably(keys: list[int], repeated: int) -> None:
+    keys = (keys * (repeated + 1))[:40] or [0]
+    order, starts = by_partition(pa.table({"k": pa.array(keys, pa.int64())}), ["k"])
+    runs = [run.tolist() for run in np.split(order, starts[1:])]
+    assert sorted(runs) == sorted([at for at, one in enumerate(keys) if one == key] for key in set(keys))

@@ -11,8 +11,11 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from panes.kernels import bounded, parts
 from panes.kernels.kernel import Clock, Kernel, State, Step, new_chunk, numbered_chunks
@@ -22,7 +25,7 @@ from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.counters import OLDEST
 
 from .harness import plain, restarted, written
-from .test_attempts import BATCH, BATCHES, KERNELS, PARTITIONS, PLACE, SECOND, TIME, rows
+from .test_attempts import BATCH, BATCHES, KERNELS, KEY, PARTITIONS, PLACE, SECOND, TIME, rows
 
 ARRIVAL = Release(TIME, (BATCH, PLACE), waits=False, late=False, in_order=True)
 
@@ -89,13 +92,26 @@ def test_one_step_is_several_of_its_parts(name: str) -> None:
     assert [one for one, _ in cut] == [one for one, _ in whole]
     assert whole[0][1] <= 2
     release = release_of(kernel)
-    if release is not None and (release.late or not release.waits):
+    if release is not None:
         assert cut[0][1] >= 5, "the first micro-batch has 1,600 rows"
+        assert not release.waits or cut[-1][1] >= 3, "at the end of the stream 900 rows wait"
 
 
-@pytest.mark.parametrize("name", ["sliding groups", "over on close", "stateful"])
+@pytest.mark.parametrize("name", ["sliding groups", "over on close", "stateful", "stateful, nothing late"])
 def test_state_may_be_put_away_between_parts(name: str) -> None:
     assert trace(CASES[name], 300, restarted) == trace(CASES[name], 300, written) == trace(CASES[name], 300)
+
+
+def test_partitions_without_a_time_complete_with_the_flush() -> None:
+    """As in a batch: rows are taken in some at a time, and all come out in the end."""
+    kernel: Any = KERNELS["over on complete"]
+    kernel = replace(kernel, partition=(KEY,))
+    kernel = with_release(kernel, late=False, together=True)
+    tables = [kernel.pack(rows(0, part)) for part in range(PARTITIONS)]
+    whole = told(list(run_in_parts(kernel, State(), tables, Clock(None, flush=True))))
+    with patch.object(parts, "MOST_ROWS", 300):
+        steps = list(run_in_parts(kernel, State(), tables, Clock(None, flush=True)))
+    assert (told(steps), len(steps)) == (whole, PARTITIONS + 1)
 
 
 def test_rows_in_no_order_are_taken_at_once() -> None:
@@ -103,17 +119,47 @@ def test_rows_in_no_order_are_taken_at_once() -> None:
     assert [count for _, count in trace(kernel, 300)] == [1] * len(CLOCKS)
 
 
+RELEASE = Release(TIME, (TIME,), True, True)
+
+
+def chunk(*times: int, width: int = 0) -> Any:
+    columns = {TIME: pa.array(times, pa.timestamp("us", "UTC")), "v": pa.array([bytes(width)] * len(times))}
+    return new_chunk(pa.table(columns), TIME, RELEASE.kind)
+
+
 def test_the_watermark_stops_where_enough_is_released() -> None:
-    release = Release(TIME, (TIME,), True, True)
+    with numbered_chunks(), patch.object(parts, "MOST_ROWS", 100):
+        state = State((chunk(*range(40)), chunk(*range(50)), chunk(*range(50, 80)), chunk(*range(40, 80))))
+        assert stops(RELEASE, state, None) == stops(RELEASE, state, 0) == []
+        assert stops(RELEASE, state, 40) == [], "90 rows wait in the chunks that begin before it"
+        assert stops(RELEASE, state, 70) == stops(RELEASE, state, 80) == [50]
+        assert (
+            stops(replace(RELEASE, waits=False), state, 80) == stops(replace(RELEASE, together=True), state, 80) == []
+        )
 
-    def chunk(first: int, last: int) -> Any:
-        times = pa.array(range(first, last), pa.timestamp("us", "UTC"))
-        return new_chunk(pa.table({TIME: times}), TIME, release.kind)
 
-    with numbered_chunks(), patch.object(parts, "MOST_ROWS", 25):
-        state = State((chunk(40, 50), chunk(0, 10), chunk(10, 20), chunk(10, 22), chunk(20, 60), chunk(70, 80)))
-        assert stops(release, state, None) == []
-        assert stops(release, state, 5) == []
-        assert stops(release, state, 40) == [10, 20]
-        assert stops(release, state, 100) == [10, 20, 40]
-        assert stops(replace(release, waits=False), state, 100) == []
+@given(
+    st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=60), min_size=1, max_size=12),
+    st.integers(0, 1_000),
+    st.integers(1, 80),
+)
+def test_stops_rise_to_the_watermark(times: list[list[int]], watermark: int, most: int) -> None:
+    with numbered_chunks(), patch.object(parts, "MOST_ROWS", most):
+        found = stops(RELEASE, State(tuple(chunk(*one) for one in times)), watermark)
+    assert found == sorted(set(found))
+    assert all(min(map(min, times)) < moment < watermark for moment in found)
+
+
+@given(st.integers(1, 6), st.integers(10, 400), st.integers(50, 400))
+def test_between_two_stops_there_are_few_rows(sources: int, rows: int, most: int) -> None:
+    """Sources over the same times, whose rows are spread evenly."""
+    with numbered_chunks(), patch.object(parts, "MOST_ROWS", most):
+        state = State(tuple(chunk(*range(source, 7 * rows, 7)) for source in range(sources)))
+        found = stops(RELEASE, state, 2**62)
+    every = np.sort([moment for source in range(sources) for moment in range(source, 7 * rows, 7)])
+    assert np.diff(np.searchsorted(every, [0, *found, 2**62])).max() <= most + 2 * sources
+
+
+def test_wide_rows_count_by_their_size() -> None:
+    with numbered_chunks(), patch.object(parts, "MOST_BYTES", 10_000):
+        assert len(stops(RELEASE, State((chunk(*range(40), width=1_000),)), 100)) == 4

@@ -36,13 +36,20 @@ def test_a_local_spark_takes_half_of_the_machine_in_all() -> None:
     assert share(master="local[4]") == share(master="local[4,2]") == 8 * GB
     assert share(master="local") == 32 * GB
     assert share(master="local[*]") == 2 * GB
-    assert share(master="local[4]", executor_pyspark_memory="1g", executor_cores="1") == 8 * GB
+    assert share(master="local[4]", executor_memoryOverhead="1g", executor_cores="1") == 8 * GB
 
 
 def test_what_is_given_to_python_is_divided_by_the_tasks() -> None:
-    settings = {"executor_cores": "8", "task_cpus": "2", "executor_pyspark_memory": "4g"}
-    assert share(master="yarn", **settings) == 1 * GB
-    assert share(master="yarn", executor_memoryOverhead="1g", **settings) == 1 * GB
+    """Less what each worker maps and never uses, for Spark limits its address space."""
+    settings = {"executor_cores": "8", "task_cpus": "2", "executor_pyspark_memory": "16g"}
+    assert share(master="yarn", **settings) == 4 * GB - 1536 * MB
+    assert share(master="yarn", executor_memoryOverhead="1g", **settings) == 4 * GB - 1536 * MB
+    assert share(master="yarn", executor_pyspark_memory="1g") == 512 * MB
+
+
+def test_a_local_spark_limits_each_of_its_workers() -> None:
+    assert share(master="local[4]", executor_pyspark_memory="4g") == 4 * GB - 1536 * MB
+    assert share(master="local[4]", executor_pyspark_memory="8g", executor_cores="2") == 4 * GB - 1536 * MB
 
 
 def test_else_it_is_half_of_what_is_beside_the_heap() -> None:

@@ -98,6 +98,58 @@ def test_any_other_stream_is_sparks(tmp_path: Path, spark: SparkSession) -> None
     assert set(found) == {20}
 
 
+def test_computed_columns(folder: Path, spark: SparkSession) -> None:
+    """Nested fields, one computed from another, and a computed time and key."""
+    rows = ({"p": {"at": at(1000 * n), "k": f"k{n % 2}"}, "v": n, "`w": n} for n in range(30))
+    write_file(folder / "nested", 0, rows)
+    query = "SELECT name, window_start() AS b, sum(w) AS s FROM t GROUP BY tumblingwindow('ss', 10), name"
+    Engine(spark).run(
+        f"""
+        CREATE STREAM t (name STRING AS upper(p.k), p STRUCT<at: STRING, k: STRING>, v BIGINT, ```w` BIGINT,
+                         ts TIMESTAMP AS to_timestamp(p.at), w INT AS v + ```w`, low BOOLEAN AS w < 20,
+                         WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS, PRIMARY KEY (name))
+        WITH (connector = 'json', path = '{folder}/nested');
+        {sink(folder)}
+        {sink(folder, "rows")}
+        INSERT INTO out {query};
+        INSERT INTO rows SELECT *, lag(w) OVER (PARTITION BY name) AS before FROM t WHERE low;
+        """,
+        checkpoint=folder / "checkpoint",
+        flush=True,
+    )
+    found = sorted(
+        (row["b"].second, row["name"], row["s"]) for row in spark.read.parquet(str(folder / "out")).collect()
+    )
+    sums = [(b, k, 2 * sum(n for n in range(b, b + 10) if f"K{n % 2}" == k)) for b in (0, 10, 20) for k in ("K0", "K1")]
+    assert found == sums
+    kept = spark.read.parquet(str(folder / "rows"))
+    assert kept.columns == ["name", "p", "v", "`w", "ts", "w", "low", "before"]
+    assert sorted((row["w"], row["before"]) for row in kept.collect()) == [
+        (2 * n, 2 * (n - 2) if n > 1 else None) for n in range(10)
+    ]
+
+
+def test_another_computed_column_is_another_state(folder: Path, spark: SparkSession) -> None:
+    script = """
+        CREATE STREAM t (at STRING, v BIGINT, ts TIMESTAMP AS {ts}, w BIGINT AS {w},
+                         WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS)
+        WITH (connector = 'json', path = '{folder}/ats');
+        {sink}
+        INSERT INTO out SELECT sum(w) AS s FROM t GROUP BY tumblingwindow('ss', 10);
+    """
+    write_file(folder / "ats", 0, ({"at": at(1000 * n), "v": n} for n in range(15)))
+
+    def run(w: str) -> None:
+        text = script.format(ts="to_timestamp(at)", w=w, folder=folder, sink=sink(folder))
+        Engine(spark).run(text, checkpoint=folder / "checkpoint", once=True)
+
+    run("v + 1")
+    run("V+1")
+    with pytest.raises(PanesError) as caught:
+        run("v + 2")
+    assert caught.value.code == "state-mismatch"
+
+
 # Connectors out
 
 

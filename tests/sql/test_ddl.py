@@ -6,11 +6,8 @@ import pytest
 from present import present
 
 from panes.errors import PanesError
-from panes.source import Source
 from panes.sql import parse
-from panes.sql.ddl import parse_type
 from panes.sql.statements import CreateSink, CreateStream, CreateView, Describe, Drop, ObjectKind, Show
-from panes.sql.tokens import tokenize
 
 
 def read(sql: str) -> Any:
@@ -51,35 +48,6 @@ def test_create_stream() -> None:
 def test_watermarks(delay: str, length: int) -> None:
     stream = read(f"CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS TS{delay})")
     assert stream.watermark.delay == length
-
-
-@pytest.mark.parametrize(
-    ("written", "simple"),
-    [
-        ("INT", "int"),
-        ("Integer", "int"),
-        ("LONG", "bigint"),
-        ("short", "smallint"),
-        ("real", "float"),
-        ("DECIMAL", "decimal(10,0)"),
-        ("numeric(5)", "decimal(5,0)"),
-        ("DEC( 10 , 2 )", "decimal(10,2)"),
-        ("TIMESTAMP_LTZ", "timestamp"),
-        ("timestamp_ntz", "timestamp_ntz"),
-        ("varchar(10)", "varchar(10)"),
-        ("ARRAY< LONG >", "array<bigint>"),
-        ("array<decimal>", "array<decimal(10,0)>"),
-        ("array<array<int>>", "array<array<int>>"),
-        ("MAP<STRING, ARRAY<STRUCT<a: INT>>>", "map<string,array<struct<a:int>>>"),
-        ("STRUCT<myField: INT, long: LONG>", "struct<myField:int,long:bigint>"),
-        ("struct<a INT, b map<string, int>, c long>", "struct<a:int,b:map<string,int>,c:bigint>"),
-        ("struct<`a b`: int>", "struct<`a b`:int>"),
-        ("interval day to second", "interval day to second"),
-    ],
-)
-def test_types(written: str, simple: str) -> None:
-    assert parse_type(tokenize(Source(written))) == simple
-    assert parse_type(tokenize(Source(simple))) == simple
 
 
 @pytest.mark.parametrize(

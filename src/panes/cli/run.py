@@ -34,13 +34,16 @@ def run(
 ) -> None:
     """Run every INSERT of a script on an embedded Spark, with a progress line per micro-batch."""
     script = read_script(file)
+    catalog = Catalog()
     with reported_errors():
-        compiled = list(steps(script, Catalog(), Functions(), str(file)))  # mistakes are found before Spark starts
+        compiled = list(steps(script, catalog, Functions(), str(file)))  # mistakes are found before Spark starts
     from panes.engine import Engine
+    from panes.spark.packages import needed_packages
 
-    engine = Engine()
+    engine = Engine(packages=needed_packages([*catalog.streams, *catalog.sinks]))
     if any(isinstance(step, Compiled) and step.physical.sink is not None for step in compiled):
-        engine.spark.sparkContext.setLogLevel("OFF")  # what fails is told once, below
+        with reported_errors():
+            engine.spark.sparkContext.setLogLevel("OFF")  # what fails is told once, below
     with reported_errors(), _reported_failures(), _Stop() as stop:
         engine.run(
             script,

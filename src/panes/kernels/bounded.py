@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-MOST_BYTES = 32 << 20  # of a blob and of a chunk that waits, before it is compressed; Arrow's own limit is 2 GB
-MOST_ROWS = 1 << 20  # that are taken in at once
+MOST_BYTES = 32 << 20  # of a blob, before it is compressed; Arrow's own limit is 2 GB
+MOST_ROWS = 1 << 19  # that are taken in at once
 
 
-def bounded(table: pa.Table, most: int = MOST_BYTES) -> Iterator[pa.Table]:
-    """The rows of a table in slices of so many bytes at most, but for a single row that has more.
+def bounded(table: pa.Table, most: int = MOST_BYTES, rows: int | None = None) -> Iterator[pa.Table]:
+    """The rows of a table in slices of so many bytes and rows at most, but for a single row that has more.
 
     >>> [part.num_rows for part in bounded(pa.table({"v": range(5)}), most=16)]
     [2, 1, 2]
     """
-    if table.nbytes <= most or table.num_rows <= 1:
+    if (table.nbytes <= most and (rows is None or table.num_rows <= rows)) or table.num_rows <= 1:
         if table.num_rows:
             yield table
         return
     half = table.num_rows // 2
-    yield from bounded(table.slice(0, half), most)
-    yield from bounded(table.slice(half), most)
+    yield from bounded(table.slice(0, half), most, rows)
+    yield from bounded(table.slice(half), most, rows)
 
 
 def gathered_parts(tables: Iterable[pa.Table], rows: int, most: int) -> Iterator[pa.Table]:

@@ -51,12 +51,27 @@ def query(sql: str, **tables: pa.Table) -> pa.Table:
     """The result of a query over tables, each under its name."""
     con = connection()
     for name, table in tables.items():
-        con.register(name, table)
+        con.register(name, readable(table))
     try:
         return con.sql(sql).to_arrow_table()
     finally:
         for name in tables:
             con.unregister(name)
+
+
+def readable(table: pa.Table) -> pa.Table:
+    """The table as DuckDB can read it: it refuses nested columns that begin within their buffers.
+
+    So does one whose chunks are not those of the other columns: Arrow slices it where theirs begin.
+    """
+    nested = [name for name in table.column_names if pa.types.is_nested(table.schema.field(name).type)]
+    if not nested:
+        return table
+    if len({tuple(map(len, column.chunks)) for column in table.columns}) > 1:
+        table = table.combine_chunks()
+    if any(chunk.offset for name in nested for chunk in table[name].chunks):
+        table = table.take(pa.array(np.arange(table.num_rows))).combine_chunks()
+    return table
 
 
 def quoted(name: str) -> str:

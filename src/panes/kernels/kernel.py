@@ -17,10 +17,15 @@ SHARD = "panes_shard"
 
 @dataclass(frozen=True)
 class Clock:
-    """`watermark` in microseconds, None before the first row; `flush` at the end of the input."""
+    """`watermark` in microseconds, None before the first row; `flush` at the end of the input.
+
+    On the way to a flush rows are released as if the watermark moved on, but state that it leaves behind has not
+    expired: then `expires` is False.
+    """
 
     watermark: int | None = None
     flush: bool = False
+    expires: bool = True
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,12 @@ def rows(plan: Plan) -> Row:
 
 def _info(plan: Plan) -> Info:
     match plan:
-        case DataSource(stream=stream, columns=columns, streaming=streaming, changelog=changelog):
+        case DataSource(stream=stream, columns=columns, streaming=streaming, changelog=changelog, computed=computed):
             input_ = "changelog" if changelog else "append-only"
             return {
                 "stream": stream,
                 "columns": list(columns),
+                **({"computed": [f"{one.sql} -> {one.name}" for one in computed]} if computed else {}),
                 "input": input_ if streaming else f"batch {input_}",
             }
         case Watermark(time=time, delay=delay):

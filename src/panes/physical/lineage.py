@@ -61,7 +61,9 @@ def written_out(sql: str, columns: Definitions) -> str:
 def definitions(plan: Plan) -> Definitions:
     """What the columns of a plan are. Those that are not named here are a stream's own, or made by Spark."""
     match plan:
-        case DataSource() | SparkQuery():
+        case DataSource(computed=computed):
+            return {one.name.lower(): written_out(one.sql, {}) for one in computed}
+        case SparkQuery():
             return {}
         case Watermark() | Filter() | Normalize() | Pair() | DataSink():
             return definitions(plan.input)

@@ -124,7 +124,13 @@ def _lower(plan: logical.Plan, lowering: Lowering) -> Lowered:
 def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
     """A source, with its clock where something above keeps state by it."""
     stream = plan.stream
-    source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog)
+    read = {name.lower() for name in plan.columns}
+    computed = tuple(
+        Output(one.computed, one.name)
+        for one in stream.columns
+        if one.computed is not None and one.name.lower() in read
+    )
+    source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog, computed)
     has_clock = stream.streaming or stream.state_ttl is not None  # in a batch, state expires as in a stream
     clocked = lowering.keeps_state and has_clock and not stream.changelog
     if clocked and stream.time is not None and stream.time.lower() in (name.lower() for name in plan.columns):

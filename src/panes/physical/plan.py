@@ -107,6 +107,7 @@ class DataSource:
     columns: tuple[str, ...]
     streaming: bool
     changelog: bool
+    computed: tuple[Output, ...] = ()  # those of the columns that are computed from others
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ def failure(text: str, compiled: Compiled) -> PanesError | None:
     text = text.split(PLAN)[0]
     raised = RAISED.search(text)
     if raised is not None and raised["code"] in CODES:
-        return PanesError(raised["code"], f"{STATE.sub('', raised['message'])}{where}", None, raised["hint"])
+        hint = STATE.sub("", raised["hint"]) if raised["hint"] is not None else None
+        return PanesError(raised["code"], f"{STATE.sub('', raised['message'])}{where}", None, hint)
     data = DATA.search(text)
     if data is None:
         return None

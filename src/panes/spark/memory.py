@@ -1,7 +1,8 @@
 """How much memory a Python worker may take: what Spark leaves to its workers, divided by the tasks that run at once.
 
 executor        [ JVM heap: spark.executor.memory ][ beside it: memoryOverhead        ][ pyspark.memory ]
-workers         take pyspark.memory where it is set, else half of what is beside the heap: RocksDB is there, too
+workers         take pyspark.memory where it is set, but for what they only map; else half of what is beside the
+                heap: RocksDB is there, too
 one worker      [ DuckDB: half, then it spills ][ cached chunks: a quarter at most ][ the micro-batch ]
 """
 
@@ -17,7 +18,9 @@ from pyspark.sql import SparkSession
 from panes.errors import PanesError
 
 WORKER = "spark.panes.worker.memory"  # the user's word on it
+LIMIT, OVERHEAD = "spark.executor.pyspark.memory", "spark.executor.memoryOverhead"
 MB = 1 << 20
+MAPPED = 1536 * MB  # of the addresses that Spark limits: libraries, and what Arrow and DuckDB reserve and never use
 LEAST_DUCKDB = 128 * MB  # with less, some of its operators cannot spill, but fail
 MOST_CACHED = 256 * MB
 LEAST_OVERHEAD = 384 * MB  # Spark's own figures
@@ -63,11 +66,15 @@ def memory_of(spark: SparkSession) -> Memory:
     if of_worker is not None:
         return Memory(size(WORKER, of_worker), 1)
     master = setting("spark.master") or ""
+    is_local = LOCAL.fullmatch(master) is not None
     slots = _slots(master, setting("spark.executor.cores"), int(setting("spark.task.cpus") or 1))
-    for name, part in (("spark.executor.pyspark.memory", 1), ("spark.executor.memoryOverhead", 2)):
-        value = setting(name)
-        if value is not None and not LOCAL.fullmatch(master):  # a local Spark has no executors
-            return Memory(size(name, value) // part, slots)
+    limit = setting(LIMIT)
+    if limit is not None:  # a local Spark takes it at its word, too, for each worker
+        bytes_, among = size(LIMIT, limit), int(setting("spark.executor.cores") or 1) if is_local else slots
+        return Memory(max(bytes_ // 2, bytes_ - (among or os.cpu_count() or 1) * MAPPED), among)
+    overhead = setting(OVERHEAD)
+    if overhead is not None and not is_local:
+        return Memory(size(OVERHEAD, overhead) // 2, slots)
     if master.startswith(("yarn", "k8s")):
         heap = size("spark.executor.memory", setting("spark.executor.memory") or "1g")
         factor = float(setting("spark.executor.memoryOverheadFactor") or (0.4 if master.startswith("k8s") else 0.1))

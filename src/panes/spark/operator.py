@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from panes.kernels.kernel import Clock, Kernel, State
 from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity
+from panes.spark.batch_state import BatchState
 from panes.spark.counters import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS
 from panes.spark.failing_rows import Named, Names
 from panes.spark.inbox import Inbox
@@ -80,21 +81,23 @@ def run(
 
 def whole(
     kernel: Kernel, outputs: tuple[str, ...], final: int | None, memory: Memory
-) -> Callable[[pa.Table], pa.Table]:
-    """The operator over a batch: all rows of a shard at once, then the flush; `final` is the watermark in the end."""
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The operator over a batch: all rows of a shard, then the flush; `final` is the watermark in the end."""
 
-    def run_shard(packed: pa.Table) -> pa.Table:
+    def run_shard(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         set_up(memory)
-        inbox = Inbox()
-        for place, blob in zip(packed["place"].to_pylist(), packed["blob"], strict=True):
-            if blob.is_valid:
-                inbox.add(place, blob.as_py())
-        steps = run_in_parts(kernel, State(), inbox.tables(), Clock(final, flush=True))
+        inbox, between = Inbox(), BatchState()
+        for batch in packed:
+            for place, blob in zip(batch["place"].to_pylist(), batch["blob"], strict=True):
+                if blob.is_valid:
+                    inbox.add(place, blob.as_py())
+        steps = run_in_parts(kernel, State(), inbox.tables(), Clock(final, flush=True), between.put_away)
         result = write_result((table for step in steps for table in step.tables()), outputs)
+        between.close()
         blob, file = pa.array([result.blob], pa.binary()), pa.array([result.file], pa.string())
         zeros = [pa.array([0], pa.int64()) for _ in COUNTERS]
         flush, at = pa.array([True]), pa.array([NEVER_LATE], pa.timestamp("us", "UTC"))
-        return pa.table([blob, file, flush, at, *zeros], names=["blob", "file", "flush", "at", *COUNTERS])
+        yield pa.record_batch([blob, file, flush, at, *zeros], names=["blob", "file", "flush", "at", *COUNTERS])
 
     return run_shard
 

@@ -96,7 +96,7 @@ def _kernel(
         case physical.Strategy.ON_COMPLETE:
             time = placement.time if placement.mode != physical.Mode.BATCH else None
             complete = projection.sort_key(quoted(time)) if time is not None else TIME
-            completes = Release(complete, ties(projection), True, late=False)
+            completes = Release(complete, ties(projection), True, late=False, together=time is None)
             return OverOnComplete(partition, order_by, own_calls, completes, top_n)
         case physical.Strategy.ON_CLOSE:
             return OverOnClose(partition, order_by, own_calls, release(projection), top_n, placement.state_ttl)

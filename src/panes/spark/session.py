@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
+from panes.spark.packages import SETTING, unresolved
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -22,7 +24,7 @@ FASTER = {  # set where the session does not say otherwise
 }
 
 
-def embedded(cores: int | None = None) -> SparkSession:
+def embedded(cores: int | None = None, packages: Sequence[str] = ()) -> SparkSession:
     """A local Spark with small defaults; a session that is there already keeps its settings."""
     found = _running()
     if found is not None:
@@ -37,10 +39,16 @@ def embedded(cores: int | None = None) -> SparkSession:
         .config("spark.sql.shuffle.partitions", str(cores))
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.python.daemon.module", "panes.spark.daemon")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
     )
-    spark = builder.getOrCreate()
+    if packages:
+        builder = builder.config(SETTING, ",".join(packages))
+    try:
+        spark = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise (unresolved(packages) if packages else error) from None
     spark.sparkContext.setLogLevel("ERROR")
     return prepare(spark)
 

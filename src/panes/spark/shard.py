@@ -158,21 +158,21 @@ class Task:
         return table.drop_columns(left) if left else table
 
     def _put_away(self, state: State) -> State:
-        """Write the chunks that are new; whoever needs one again loads it."""
+        """Write the chunks that are new; whoever needs one again loads it, also one that has been loaded."""
         blobs: dict[str, bytes] = {}
         chunks: list[Chunk] = []
         for chunk in state.chunks:
             if chunk.id not in self.entries:
-                table = chunk.load()
-                blob = to_bytes(table)
+                blob = to_bytes(chunk.load())
+                table = from_bytes(blob)  # as every attempt will read it, of the same size
                 self.chunks.updateValue((chunk.id,), (blob,))
                 entry = {name: getattr(chunk, name) for name in ("id", "rows", "low", "high", "kind")}
-                entry |= {"bytes": len(blob), "digest": digest_of(blob)}
+                entry |= {"bytes": len(blob), "in_memory": table.nbytes, "digest": digest_of(blob)}
                 chunk_cache().remember(entry["digest"], table)
                 blobs[entry["digest"]] = blob
                 self.entries[chunk.id] = entry
-                chunk = replace(chunk, load=once(partial(self._load, entry)), bytes=len(blob))
-            chunks.append(chunk)
+            entry = self.entries[chunk.id]
+            chunks.append(replace(chunk, load=once(partial(self._load, entry)), bytes=_in_memory(entry)))
         chunk_cache().share(blobs)
         return replace(state, chunks=tuple(chunks))
 
@@ -269,7 +269,13 @@ def once(load: Callable[[], pa.Table]) -> Callable[[], pa.Table]:
 
 
 def _chunk(entry: dict[str, Any], loader: Callable[[], pa.Table]) -> Chunk:
-    return Chunk(entry["id"], entry["rows"], entry["low"], entry["high"], loader, entry["kind"], entry["bytes"])
+    return Chunk(entry["id"], entry["rows"], entry["low"], entry["high"], loader, entry["kind"], _in_memory(entry))
+
+
+def _in_memory(entry: dict[str, Any]) -> int:
+    """The bytes of a chunk as it is read, in any attempt; in an old checkpoint there are only those of its blob."""
+    found: int = entry.get("in_memory", entry["bytes"])
+    return found
 
 
 def watermark(shifted: int, behind: int) -> int | None:

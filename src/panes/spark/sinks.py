@@ -8,8 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
+from panes.connectors.kafka import CONNECTOR, kafka_sink
 from panes.errors import PanesError
 from panes.spark.folders import FILES, folder
+from panes.spark.kafka.broker import check_topics
+from panes.spark.kafka.sink import write_kafka
+from panes.spark.packages import check_packages, has_source
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -17,8 +21,11 @@ def check_sink(sink: Sink, changelog: bool) -> None:
     connector = sink.options["connector"]
     if connector in FILES and "path" not in sink.options:
         raise PanesError("stream-options", f"the sink {sink.name} has no path", None, "WITH (…, path = '…')")
-    if changelog and connector not in ("console", "memory", "noop") and sink.options.get("changelog") != "rows":
+    rows = ("console", "memory", "noop", *([CONNECTOR] if sink.options.get("changelog") else []))
+    if changelog and connector not in rows and sink.options.get("changelog") != "rows":
         hint = "Add changelog = 'rows' to its options to get the changes as rows."
+        if connector == CONNECTOR:
+            hint += " Or changelog = 'upsert' and its key: then a topic has the last row of each key."
         raise PanesError("stream-options", f"the sink {sink.name} would store every change as a row", None, hint)
 
 
@@ -27,11 +34,11 @@ def check_connector(sink: Sink, spark: SparkSession) -> None:
     connector = sink.options["connector"]
     if connector in FILES or connector in ("console", "memory", "noop"):
         return
-    try:
-        spark.read.format(connector).load()
-    except Exception as error:  # that an empty read is refused does not matter
-        if "DATA_SOURCE_NOT_FOUND" in str(error):
-            raise PanesError("stream-options", f"Spark has no connector {connector} for the sink {sink.name}") from None
+    check_packages(spark, sink)
+    if connector == CONNECTOR:
+        check_topics(spark, kafka_sink(sink).spark, ())  # a broker may make a topic for its first record
+    elif not has_source(spark, connector):
+        raise PanesError("stream-options", f"Spark has no connector {connector} for the sink {sink.name}")
 
 
 def written_folder(sink: Sink) -> str | None:
@@ -52,10 +59,13 @@ def forgets(sink: Sink) -> bool:
     return sink.options["connector"] == "memory"
 
 
-def write(df: DataFrame, sink: Sink) -> DataStreamWriter:
-    """A writer that only needs its checkpoint, its trigger and `start`."""
+def write(df: DataFrame, sink: Sink, changelog: bool, checkpoint: Path) -> DataStreamWriter:
+    """A writer that only needs its trigger and `start`."""
     options = dict(sink.options)
     connector = options.pop("connector")
+    if connector == CONNECTOR:
+        writer = write_kafka(df, kafka_sink(sink), changelog, checkpoint)
+        return writer.option("checkpointLocation", str(checkpoint))
     options.pop("changelog", None)
     writer = df.writeStream.format(connector).outputMode("append")
     if connector == "memory":
@@ -64,4 +74,4 @@ def write(df: DataFrame, sink: Sink) -> DataStreamWriter:
         options.setdefault("truncate", "false")
     for name, value in options.items():
         writer = writer.option(name, value)
-    return writer
+    return writer.option("checkpointLocation", str(checkpoint))

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import assert_never
 
-from sqlglot import exp
-
 from panes.errors import PanesError
+from panes.functions import Functions
 from panes.source import Span
+from panes.sql.column_defs import check_computed, parse_column
 from panes.sql.duration import microseconds
-from panes.sql.expr import indexed
 from panes.sql.statements import (
     ColumnDef,
     CreateSink,
@@ -25,12 +24,13 @@ from panes.sql.statements import (
     Statement,
     Watermark,
 )
-from panes.sql.tokens import SPARK, Token, TokenType, closing, span_of, split, top_level
+from panes.sql.tokens import Token, TokenType, closing, span_of, split, top_level
 
 KINDS = {kind.value: kind for kind in ObjectKind}
 STREAM_USAGE = (
-    "CREATE STREAM name (column TYPE, …, WATERMARK FOR column AS column - INTERVAL 10 SECONDS, "
-    "PRIMARY KEY (column, …)) WITH (connector = 'json', path = '…')"
+    "CREATE STREAM name (column TYPE, column TYPE AS expression, …, "
+    "WATERMARK FOR column AS column - INTERVAL 10 SECONDS, PRIMARY KEY (column, …)) "
+    "WITH (connector = 'json', path = '…')"
 )
 
 
@@ -86,7 +86,9 @@ def _kind(cursor: Cursor, statement: str) -> ObjectKind:
     return KINDS[word]
 
 
-def parse_create(tokens: Sequence[Token], query: Callable[[tuple[Token, ...], Span], tuple[Query, str]]) -> Statement:
+def parse_create(
+    tokens: Sequence[Token], query: Callable[[tuple[Token, ...], Span], tuple[Query, str]], functions: Functions
+) -> Statement:
     """`CREATE [OR REPLACE] STREAM|VIEW|SINK [IF NOT EXISTS] name …`."""
     cursor = Cursor(tokens)
     span = span_of(tokens)
@@ -108,7 +110,7 @@ def parse_create(tokens: Sequence[Token], query: Callable[[tuple[Token, ...], Sp
             cursor.end(usage)
             return CreateSink(name, options, or_replace, if_not_exists, span)
         case ObjectKind.STREAM:
-            columns, watermark, key = _columns(cursor.group(STREAM_USAGE), span)
+            columns, watermark, key = _columns(cursor.group(STREAM_USAGE), span, functions)
             options = _with(cursor, STREAM_USAGE)
             cursor.end(STREAM_USAGE)
             return CreateStream(name, columns, watermark, key, options, or_replace, if_not_exists, span)
@@ -116,7 +118,9 @@ def parse_create(tokens: Sequence[Token], query: Callable[[tuple[Token, ...], Sp
             assert_never(kind)
 
 
-def _columns(tokens: tuple[Token, ...], span: Span) -> tuple[tuple[ColumnDef, ...], Watermark | None, tuple[str, ...]]:
+def _columns(
+    tokens: tuple[Token, ...], span: Span, functions: Functions
+) -> tuple[tuple[ColumnDef, ...], Watermark | None, tuple[str, ...]]:
     columns: list[ColumnDef] = []
     watermark: Watermark | None = None
     key: tuple[str, ...] = ()
@@ -133,75 +137,23 @@ def _columns(tokens: tuple[Token, ...], span: Span) -> tuple[tuple[ColumnDef, ..
                 raise PanesError("stream-options", "PRIMARY KEY stands twice", item[0].span)
             key = _key(item)
         else:
-            columns.append(_column(item))
+            columns.append(parse_column(item, functions))
     if not columns:
         raise PanesError("parse-error", "a stream needs at least one column", span, STREAM_USAGE)
+    check_computed(columns)
     return tuple(columns), watermark, key
 
 
 def _items(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
-    """Cut at every comma outside brackets; the one of `MAP<STRING, INT>` is inside."""
-    cuts, open_ = [-1], 0
+    """Cut at every comma outside brackets; that of `MAP<STRING, INT>` is inside, that behind `AS a < b` is not."""
+    cuts, open_, typed = [-1], 0, True
     for index in top_level(tokens):
-        open_ += (tokens[index].text == "<") - (tokens[index].text == ">")
+        typed = typed and tokens[index].word != "AS"
+        open_ += ((tokens[index].text == "<") - (tokens[index].text == ">")) if typed else 0
         if tokens[index].kind == TokenType.COMMA and open_ <= 0:
             cuts.append(index)
+            open_, typed = 0, True
     return [tokens[start + 1 : end] for start, end in pairwise([*cuts, len(tokens)])] if tokens else []
-
-
-def _column(item: tuple[Token, ...]) -> ColumnDef:
-    name, rest = item[0], item[1:]
-    while len(rest) > 1 and (rest[-2].word == "COMMENT" or (rest[-2].word, rest[-1].word) == ("NOT", "NULL")):
-        rest = rest[:-2]
-    if not name.is_name or not rest:
-        raise PanesError("parse-error", "a column is a name and a type", span_of(item), STREAM_USAGE)
-    return ColumnDef(name.name, parse_type(rest), span_of(item))
-
-
-def parse_type(tokens: Sequence[Token]) -> str:
-    """The Spark name of a type, as `DataType.simpleString` spells it.
-
-    >>> from panes.source import Source
-    >>> from panes.sql.tokens import tokenize
-    >>> parse_type(tokenize(Source("DECIMAL(10, 2)")))
-    'decimal(10,2)'
-    """
-    try:
-        trees = SPARK.parser().parse_into(exp.DataType, indexed(tokens), " " * len(tokens))
-    except RecursionError:
-        raise
-    except Exception as error:
-        raise PanesError("parse-error", "this is not a Spark type", span_of(tokens)) from error
-    if len(trees) != 1 or not isinstance(trees[0], exp.DataType):
-        raise PanesError("parse-error", "this is not a Spark type", span_of(tokens))
-    return simple_type(tokens)
-
-
-PUNCTUATION = ("(", ")", "<", ">", ",", ":")
-DECIMALS = ("decimal", "dec", "numeric")
-_ALIASES = {
-    "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float", "dec": "decimal",
-    "numeric": "decimal", "timestamp_ltz": "timestamp",
-}  # fmt: skip
-
-
-def simple_type(tokens: Sequence[Token]) -> str:
-    """A type in the spelling of `simpleString`; the names of a struct's fields stay as they are."""
-    text, open_ = "", [""]
-    for index, token in enumerate(tokens):
-        before, after = (tokens[i].text if 0 <= i < len(tokens) else "" for i in (index - 1, index + 1))
-        word = _ALIASES.get(token.text.lower(), token.text.lower())
-        if token.text in "(<":
-            open_.append(before.lower())
-        elif token.text in ")>":
-            word = ",0)" if open_.pop() in DECIMALS and tokens[index - 2].text == "(" else word
-        elif open_[-1] == "struct" and before in "<,":
-            word = token.text + ("" if after == ":" else ":")
-        elif word == "decimal" and after != "(":
-            word = "decimal(10,0)"
-        glued = token.text in PUNCTUATION or before in PUNCTUATION or text.endswith(":")
-        text += word if glued or not text else f" {word}"
-    return text
 
 
 def _watermark(item: tuple[Token, ...]) -> Watermark:

@@ -119,7 +119,7 @@ def _statement(tokens: tuple[Token, ...], context: Context) -> Statement:
         case "EXPLAIN":
             return _explain(tokens, context)
         case "CREATE":
-            return parse_create(tokens, lambda body, span: _view_query(body, span, context))
+            return parse_create(tokens, lambda body, span: _view_query(body, span, context), context.functions)
         case "INSERT":
             return _insert(tokens, context)
         case "DROP":

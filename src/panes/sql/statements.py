@@ -124,9 +124,13 @@ class Cte:
 
 @dataclass(frozen=True)
 class ColumnDef:
+    """`computed` is what Spark computes it from; `metadata` is what it is called in the records of the connector."""
+
     name: str
     type: str
     span: Span = field(compare=False, repr=False)
+    computed: Expr | None = None
+    metadata: str | None = None
 
 
 @dataclass(frozen=True)

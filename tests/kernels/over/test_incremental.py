@@ -116,8 +116,11 @@ PLAIN = [
     Case("lag(x, 2) OVER ($w)", OverCall("lag", (VALUE,), "", offset=2)),
     Case("lag(x, 1, id) OVER ($w)", OverCall("lag", (VALUE,), "", default=KEY)),
     Case("lag(x IGNORE NULLS) OVER ($w)", OverCall("lag", (VALUE,), "", ignore_nulls=True)),
+    Case("lag(x, 3 IGNORE NULLS) OVER ($w)", OverCall("lag", (VALUE,), "", ignore_nulls=True, offset=3)),
+    Case("lag(x, 2, id IGNORE NULLS) OVER ($w)", OverCall("lag", (VALUE,), "", None, True, offset=2, default=KEY)),
     Case("lead(x, 2) OVER ($w)", OverCall("lead", (VALUE,), "", offset=2)),
     Case("lead(x IGNORE NULLS) OVER ($w)", OverCall("lead", (VALUE,), "", ignore_nulls=True)),
+    Case("lead(x, 2, id IGNORE NULLS) OVER ($w)", OverCall("lead", (VALUE,), "", None, True, offset=2, default=KEY)),
 ]
 FRAMED: dict[str, Callable[[Frame], OverCall]] = {
     "sum(x) OVER ($w)": lambda one: aggregate("sum", one),
@@ -133,6 +136,7 @@ FRAMED: dict[str, Callable[[Frame], OverCall]] = {
     "last_value(x$o) OVER ($w)": lambda one: OverCall("last_value", (VALUE,), "", one),
     "last_value(x$o IGNORE NULLS) OVER ($w)": lambda one: OverCall("last_value", (VALUE,), "", one, ignore_nulls=True),
     "nth_value(x, 2$o) OVER ($w)": lambda one: OverCall("nth_value", (VALUE,), "", one, offset=2),
+    "nth_value(x, 2$o IGNORE NULLS) OVER ($w)": lambda one: OverCall("nth_value", (VALUE,), "", one, True, offset=2),
     "first(x$o) OVER ($w)": lambda one: aggregate("first", one),
     "last(x$o) OVER ($w)": lambda one: aggregate("last", one),
     "list(x$o) FILTER (WHERE x IS NOT NULL) OVER ($w)": lambda one: aggregate("collect_list", one),
@@ -508,27 +512,34 @@ RESUMED = [
     case("sum(x) OVER ($w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"),
     case("first_value(x$o) OVER ($w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"),
     case("nth_value(x, 2$o) OVER ($w ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"),
+    case("sum(x) OVER ($w RANGE BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING)"),
+    case("sum(x) OVER ($w RANGE BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING)"),
+    case("nth_value(x, 2$o IGNORE NULLS) OVER ($w ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"),
+    case("nth_value(x, 2$o IGNORE NULLS) OVER ($w RANGE BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING)"),
+    case("lag(x, 3 IGNORE NULLS) OVER ($w)"),
+    case("lag(x, 2, id IGNORE NULLS) OVER ($w)"),
     case("nth_value(x, 2$o) OVER ($w RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"),
     case("lag(x IGNORE NULLS) OVER ($w)"),
 ]
 ONE_AHEAD = case("avg(x) OVER ($w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING)")
+LEAD = case("lead(x IGNORE NULLS) OVER ($w)")
 
 
 @pytest.mark.parametrize(
-    "one", [ROW_NUMBER, RUNNING, RUNNING_PEERS, SLIDING, NEAR, *RESUMED, ONE_AHEAD], ids=lambda one: one.sql
+    "one", [ROW_NUMBER, RUNNING, RUNNING_PEERS, SLIDING, NEAR, *RESUMED, ONE_AHEAD, LEAD], ids=lambda one: one.sql
 )
 def test_an_insert_at_the_end_reads_few_blocks(one: Case) -> None:
     asked = Query((one,), size=16)
     for number in (100, 2000):
         state = loaded(asked, number)
         step = step_twice(asked.kernel, state, arrow([Change(INSERT, Row(-1, "a", 10**6, 1))], 1, 1), Clock())
-        assert step.counters["blocks_read"] <= 2
-        assert step.counters["rows_recomputed"] == (2 if one is ONE_AHEAD else 1)
+        assert step.counters["blocks_read"] <= 3
+        assert step.counters["rows_recomputed"] == (2 if one in (ONE_AHEAD, LEAD) else 1)
         kept = {chunk.id for chunk in state.chunks} & {chunk.id for chunk in step.state.chunks}
         assert len(state.chunks) - len(kept) <= 4  # a block and a directory, of rows and of keys
 
 
-@pytest.mark.parametrize("one", [*RESUMED[:3], ONE_AHEAD], ids=lambda one: one.sql)
+@pytest.mark.parametrize("one", [*RESUMED[:-2], ONE_AHEAD], ids=lambda one: one.sql)
 def test_what_the_first_checkpoints_do_not_keep_is_computed_once(one: Case) -> None:
     """Rows without what calls resume from now: the next change computes it for all, and those after it resume."""
     asked = Query((one,), size=4)
@@ -579,6 +590,17 @@ def test_a_change_in_the_middle_reads_its_neighbours(one: Case) -> None:
     assert step.counters["blocks_read"] <= 3
     assert step.counters["rows_recomputed"] == (3 if one is SLIDING else 1)
     assert present(step.rows).num_rows == 2 * step.counters["rows_recomputed"]
+
+
+@pytest.mark.parametrize("value", [None, 5])
+def test_a_value_reaches_the_rows_back_to_the_last_one(value: int | None) -> None:
+    """Every fiftieth row has a value: the next one is seen by those since, and NULL by none."""
+    asked = Query((LEAD, ROW_NUMBER), size=16)
+    rows = [Change(INSERT, Row(at, "a", at * 10, None if at % 50 else at)) for at in range(2000)]
+    state = step_twice(asked.kernel, State(), arrow(rows, 0, 1), Clock()).state
+    step = step_twice(asked.kernel, state, arrow([Change(INSERT, Row(-1, "a", 10**6, value))], 1, 1), Clock())
+    assert step.counters["rows_recomputed"] == (1 if value is None else 51)
+    assert step.counters["blocks_read"] <= (2 if value is None else 9)
 
 
 @pytest.mark.parametrize("one", [*PLAIN[:3], RUNNING_PEERS], ids=lambda one: one.sql)

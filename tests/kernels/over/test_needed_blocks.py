@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from random import Random
 from typing import Any
 
@@ -35,6 +35,7 @@ from .test_incremental import (
     ORDER,
     PART,
     SEEDS,
+    VALUE,
     Case,
     Change,
     Query,
@@ -46,6 +47,7 @@ from .test_incremental import (
 BY_ORDER = (OrderKey(ORDER),)
 SORTING = Sorting((PART,), ((ORDER, "ASC NULLS FIRST"),), (KEY,))
 SIZE = 4
+PRECEDING = FRAMES["ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"]
 
 
 def blocks_of(rows: Sequence[Row], frame: Frame) -> Directory:
@@ -110,8 +112,39 @@ def test_no_row_is_missed(name: str, seed: int) -> None:
     again = affected + ([row.id for row in come if row.id is not None] if frame.unit is Unit.ROWS else [])
     inside = {home[row[KEY]] for key in again for row in after[key][1] if row[KEY] in home}
     assert inside <= numbers(reached | blocks.needed(reached, frame))
+    if frame.start.edge is Edge.UNBOUNDED_PRECEDING and frame.end.edge.has_offset:
+        ends = {home[after[key][1][-1][KEY]] for key in affected if after[key][1] and after[key][1][-1][KEY] in home}
+        assert ends <= numbers(blocks.with_row_before(reached | blocks.frame_ends(reached, frame)))
     rows_before = {home[one] for key in again if (one := after[key][0]) in home}
     assert rows_before <= numbers(reached | blocks.row_before(reached, [frame]))
+
+
+@settings(max_examples=40)
+@given(SEEDS)
+def test_values_around_changes_are_in_blocks_that_are_read(seed: int) -> None:
+    """The next ones of each change, and where it is a value itself, those that it comes before."""
+    random = Random(seed)
+    number, share = random.randint(1, 3), random.choice([0.1, 0.5, 1])
+    table, new = some_rows(random, 0, 60), some_rows(random, 100, random.randint(1, 3))
+    table, new = ([replace(row, x=1 if random.random() < share else None) for row in rows] for rows in (table, new))
+    gone = random.sample(table, random.randint(0, 3))
+    directory = blocks_of(table, PRECEDING)
+    read = numbers(needed_blocks(directory, gone, new).values_around(VALUE, number))
+    everything = directory.load(np.ones(len(directory), np.bool_))
+    home = dict(zip(everything[KEY].to_pylist(), everything[HOME].to_pylist(), strict=True))
+    for part in "ab":
+        mine = in_order([row for row in (*table, *new) if row.p == part])
+        values = [
+            at for at, row in enumerate(mine) if row[VALUE] and row[KEY] in home and Row(**plain(row)) not in gone
+        ]
+        for at in (at for at, row in enumerate(mine) if Row(**plain(row)) in (*gone, *new)):
+            after, before = [one for one in values if one > at][:number], [one for one in values if one < at][-number:]
+            assert {home[mine[one][KEY]] for one in (*after, *(before if mine[at][VALUE] else ()))} <= read
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as it is in the table, without bounds."""
+    return {one.name: row[one.name] for one in fields(Row)}
 
 
 def some_rows(random: Random, first: int, number: int) -> list[Row]:
@@ -122,7 +155,6 @@ def numbers(mask: Mask) -> set[int]:
     return set(np.flatnonzero(mask).tolist())
 
 
-PRECEDING = FRAMES["ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"]
 LONG = [Row(at, "a", at * 10, 1) for at in range(1, 13)]  # 1 2 3 4 | 5 6 7 8 | 9 10 11 12
 
 

@@ -18,7 +18,7 @@ from panes.kernels.over.sorted_rows import Sorted
 from panes.kernels.sorted_blocks.ranges import runs
 
 from . import test_functions as naive
-from .test_functions import KEEP, Row, X
+from .test_functions import KEEP, TIE, Row, X
 from .test_merged import BY_Y, COMES, STAYS, Table, in_order
 
 START, NOW = Bound(Edge.UNBOUNDED_PRECEDING), Bound(Edge.CURRENT_ROW)
@@ -33,9 +33,10 @@ def carried_calls(draw: st.DrawFn) -> OverCall:
         st.sampled_from(["row_number", "rank", "dense_rank", "first_value", "last_value", "nth_value", "lag"])
     )
     if function == "lag":
-        return OverCall(function, (X,), function, ignore_nulls=True)
+        default = draw(st.sampled_from([None, TIE]))
+        return OverCall(function, (X,), function, None, True, offset=draw(st.integers(1, 4)), default=default)
     if function == "nth_value":
-        return OverCall(function, (X,), function, frame, offset=draw(st.integers(1, 4)))
+        return OverCall(function, (X,), function, frame, draw(st.booleans()), offset=draw(st.integers(1, 4)))
     if function.endswith("value"):
         return OverCall(function, (X,), function, frame, draw(st.booleans()))
     return OverCall(function, (), function)
@@ -87,10 +88,11 @@ CARRIED = {
     "sum up to the row before": (naive.aggregate("sum", Frame(Unit.ROWS, START, Bound(Edge.PRECEDING, 1))), False),
     "a list that grows": (naive.aggregate("collect_list", Frame(Unit.ROWS, START, NOW)), False),
     "nth_value": (OverCall("nth_value", (X,), "", Frame(Unit.ROWS, START, NOW)), True),
-    "nth_value, ignoring NULLs": (OverCall("nth_value", (X,), "", Frame(Unit.ROWS, START, NOW), True), False),
+    "nth_value, ignoring NULLs": (OverCall("nth_value", (X,), "", Frame(Unit.ROWS, START, NOW), True), True),
     "lag, ignoring NULLs": (OverCall("lag", (X,), "", ignore_nulls=True), True),
-    "lag by two, ignoring NULLs": (OverCall("lag", (X,), "", ignore_nulls=True, offset=2), False),
-    "lag with a default": (OverCall("lag", (X,), "", ignore_nulls=True, default=X), False),
+    "lag by two, ignoring NULLs": (OverCall("lag", (X,), "", ignore_nulls=True, offset=2), True),
+    "lag by many, ignoring NULLs": (OverCall("lag", (X,), "", ignore_nulls=True, offset=100), False),
+    "lag with a default": (OverCall("lag", (X,), "", ignore_nulls=True, default=X), True),
 }
 
 

@@ -58,13 +58,20 @@ def test_it_holds_the_newest_rows_of_each_partition(steps: list[tuple[Held, set[
 
 
 @settings(max_examples=60)
-@given(st.lists(st.dictionaries(KEYS, st.integers(0, 99), max_size=4), max_size=6), st.sets(KEYS))
-def test_look_up_pairs_partitions_with_their_rows(steps: list[dict[Key, int]], asked: set[Key]) -> None:
+@given(
+    st.lists(st.tuples(st.dictionaries(KEYS, st.integers(0, 99), max_size=4), st.sets(KEYS, max_size=2)), max_size=6),
+    st.sets(KEYS),
+)
+def test_look_up_pairs_partitions_with_their_rows(
+    steps: list[tuple[dict[Key, int], set[Key]]], asked: set[Key]
+) -> None:
     chunks: tuple[Chunk, ...] = ()
     known: dict[Key, int] = {}
-    for changed in steps:
-        chunks = CARRY.put(chunks, table({key: [value] for key, value in changed.items()}))
-        known |= changed
+    for changed, left in steps:
+        gone = left & known.keys() - changed.keys()
+        rows = table({key: [value] for key, value in changed.items()})
+        chunks = CARRY.put(chunks, rows, table({key: [0] for key in gone}))
+        known = {key: value for key, value in (known | changed).items() if key not in gone}
     wanted = sorted(asked, key=str)
     rows, places = CARRY.look_up(chunks, table({key: [0] for key in wanted}))
     values: list[Any] = rows["v"].to_pylist() if rows is not None else []

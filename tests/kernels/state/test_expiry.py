@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -55,11 +56,12 @@ def test_expired_partitions_are_looked_for_when_some_may_have_expired() -> None:
         chunks = expiry.carry.put((), rows)
         facts = expiry.added({}, rows)
         assert facts == {"carry_expires": 11}
-        assert expiry.swept(chunks, facts, Clock(10)) == (chunks, facts)
-        chunks, facts = expiry.swept(chunks, facts, Clock(11))
+        assert expiry.swept(chunks, facts, Clock(10)) == (None, chunks, facts)
+        gone, chunks, facts = expiry.swept(chunks, facts, Clock(11))
+        assert present(gone)["k"].to_pylist() == ["a"]
         assert facts == {"carry_expires": 15}
         assert present(expiry.carry.all(chunks))["k"].to_pylist() == ["b"]
-        chunks, facts = expiry.swept(chunks, facts, Clock(15))
+        _, chunks, facts = expiry.swept(chunks, facts, Clock(15))
     assert (chunks, facts) == ((), {})
 
 
@@ -94,8 +96,9 @@ def test_what_is_left_after_each_step(steps: list[tuple[int, set[str], int]], tt
         chunks, facts = CARRY.put(chunks, table(changed)), expiry.added(facts, table(changed))
         seen |= changed
         before = expiry.due(facts, Clock(mark))
-        chunks, facts = expiry.swept(chunks, facts, Clock(mark))
+        gone, chunks, facts = expiry.swept(chunks, facts, Clock(mark))
         left = kept(chunks)
+        assert sorted([] if gone is None else gone["k"].to_pylist()) == sorted(set(seen) - set(left))
         assert left == {key: at for key, at in seen.items() if key in left}
         assert {key for key, at in seen.items() if at + ttl >= mark} <= set(left)
         assert all(at + ttl + patience >= mark for at in left.values())
@@ -103,3 +106,15 @@ def test_what_is_left_after_each_step(steps: list[tuple[int, set[str], int]], tt
         assert not expiry.due(facts, Clock(mark))
         seen = left
     assert (expiry.fact in facts) == bool(seen)
+
+
+def test_chunks_that_do_not_say_what_they_cover() -> None:
+    """As in the first checkpoints: they are looked into."""
+    expiry = Expiry(CARRY, 10)
+    with numbered_chunks():
+        (chunk,) = CARRY.put((), table({"a": 5, "b": 50}))
+        old = replace(chunk, kind=CARRY.kind, low=0, high=0)
+        gone, chunks, facts = expiry.swept((old,), {expiry.fact: 16}, Clock(16))
+    assert present(gone)["k"].to_pylist() == ["a"]
+    assert kept(chunks) == {"b": 50}
+    assert facts == {expiry.fact: 61}

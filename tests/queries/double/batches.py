@@ -77,7 +77,8 @@ class MicroBatch:
             case ApplyInArrow(inputs=(below,), by=by, function=function):
                 packed = _whole(self.result(below), below.schema)
                 groups = dict.fromkeys(packed[by].to_pylist())
-                return [function(_where(packed, by, group)) for group in groups]
+                done = (function(iter(_where(packed, by, group).to_batches())) for group in groups)
+                return [pa.Table.from_batches(list(batches)) for batches in done]
             case Observed(inputs=(below,), name=name):
                 counted = self.metrics.setdefault(name, Counter())
                 for row in (row for table in self.result(below) for row in table.drop_columns(["blob"]).to_pylist()):

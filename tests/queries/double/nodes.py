@@ -168,7 +168,7 @@ class WithState:
 class ApplyInArrow:
     inputs: tuple[Frame]
     by: str
-    function: Callable[[pa.Table], pa.Table]
+    function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
     schema: Schema
 
 

@@ -81,13 +81,13 @@ class Grouping:
 
     def merge(self, tables: Sequence[pa.Table]) -> pa.Table:
         """Groups of several tables, those with equal keys made one."""
-        if len(tables) == 1:
-            return tables[0]
+        return tables[0] if len(tables) == 1 else self.merged(pa.concat_tables(tables, promote_options="permissive"))
+
+    def merged(self, groups: pa.Table) -> pa.Table:
+        """Groups with equal keys made one."""
         parts = [fold.merge_sql() for fold in self.folds]
-        parts += [f"sum({COUNT})::BIGINT AS {COUNT}"] if COUNT in tables[0].column_names else []
-        return query(
-            self._compacted(self._select(parts, "parts")), parts=pa.concat_tables(tables, promote_options="permissive")
-        )
+        parts += [f"sum({COUNT})::BIGINT AS {COUNT}"] if COUNT in groups.column_names else []
+        return query(self._compacted(self._select(parts, "parts")), parts=groups)
 
     def evaluate(self, groups: pa.Table) -> pa.Table:
         """The values of all groups: most accumulators are their value."""

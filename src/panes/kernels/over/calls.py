@@ -123,6 +123,11 @@ def frame_of(call: OverCall) -> Frame:
             assert_never(call.reach)
 
 
+def looks_ahead_for_values(call: OverCall) -> bool:
+    """Whether a call takes one of the next values that are not NULL: those after it are not in its frame."""
+    return call.reach is Reach.AHEAD and call.ignore_nulls and call.offset > 0
+
+
 def offsets(frame: Frame) -> tuple[int | None, int | None]:
     """The ends of a ROWS frame as distances from the row; None is the partition's edge.
 

@@ -79,7 +79,7 @@ def _shifted(table: Sorted, call: OverCall, seen: Places, wanted: Places, there:
     """The value of the wanted one of the rows that are seen, if it is there."""
     if call.offset == 0:
         return table.rows[call.args[0]]
-    values = _taken(table.rows[call.args[0]], seen, wanted, there)
+    values = taken(table.rows[call.args[0]], seen, wanted, there)
     return values if call.default is None else pc.if_else(pa.array(there), values, table.rows[call.default])
 
 
@@ -101,10 +101,10 @@ def _in_frame(table: Sorted, call: OverCall, pick: Callable[[Places, Places], Pl
     seen, before = qualified(table, call)
     first, stop = (before[ends] for ends in table.bounds(call.frame))
     wanted = pick(first, stop)
-    return _taken(table.rows[call.args[0]], seen, wanted, (wanted >= first) & (wanted < stop))
+    return taken(table.rows[call.args[0]], seen, wanted, (wanted >= first) & (wanted < stop))
 
 
-def _taken(column: pa.ChunkedArray, seen: Places, wanted: Places, there: Mask) -> pa.ChunkedArray:
+def taken(column: pa.ChunkedArray, seen: Places, wanted: Places, there: Mask) -> pa.ChunkedArray:
     places = seen[np.where(there, wanted, 0)] if len(seen) else np.zeros(len(wanted), np.int64)
     return column.take(pa.array(places, mask=~there))
 

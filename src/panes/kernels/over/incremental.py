@@ -22,13 +22,13 @@ from panes.kernels.changelog.changes import CHANGE, DELETE, difference
 from panes.kernels.changelog.table import ChangelogTable, Net
 from panes.kernels.duck import joined, places, query, same
 from panes.kernels.kernel import Clock, Counters, State, Step, seconds
-from panes.kernels.over.calls import OrderKey, OverCall, bounded, frame_of, ordered, values_of
+from panes.kernels.over.calls import OrderKey, OverCall, bounded, frame_of, looks_ahead_for_values, ordered, values_of
 from panes.kernels.over.generations import NEW as NEW_GENERATION
 from panes.kernels.over.generations import Generations
 from panes.kernels.over.merged import Merged, Touched
 from panes.kernels.over.needed_blocks import NeededBlocks
 from panes.kernels.over.results import Recomputed, Results, with_column
-from panes.kernels.over.resume import is_carried, shift_of
+from panes.kernels.over.resume import is_carried, is_shifted
 from panes.kernels.over.sorted_rows import Sorted, numbered
 from panes.kernels.partitions import codes
 from panes.kernels.sorted_blocks.blocks import HOME, Directory
@@ -37,7 +37,7 @@ from panes.kernels.sorted_blocks.ranges import Mask
 from panes.kernels.sorted_blocks.sort_keys import Sorting
 from panes.kernels.state.expiry import GENERATION
 
-RESUMES = "keeps_so_far"  # a fact: all rows have what calls resume from that did not in the first checkpoints
+RESUMES = "keeps_so_far"  # a fact, where calls resume from more than in the first checkpoints: what all rows have
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class OverIncremental:
         touched = self._touched(net)
         if touched is None:
             return Step(State((*directory.write(), *net.index), net.facts), None, self._counters(directory, net))
-        anew = self._results.resumed_since and len(directory) > 0 and RESUMES not in state.facts
+        anew = self._results.resumed_since and len(directory) > 0 and state.facts.get(RESUMES) != self._resumes
         directory, homes, loaded, merged = self._loaded(directory, net, touched, anew)
         more = loaded & ~homes
         if more.any():
@@ -100,8 +100,12 @@ class OverIncremental:
             unchanged_rows=int((done.again & ~done.changed).sum()),
             blocks_read=int(loaded.sum()),
         )
-        facts = {**net.facts, RESUMES: True} if self._results.resumed_since else net.facts
+        facts = {**net.facts, RESUMES: self._resumes} if self._results.resumed_since else net.facts
         return Step(State((*after.write(), *net.index), facts), out if out.num_rows else None, counters)
+
+    @cached_property
+    def _resumes(self) -> list[str]:
+        return sorted(self._results.columns)
 
     def _counters(self, directory: Directory, net: Net | None = None) -> Counters:
         inconsistent, stale = (net.inconsistent, net.stale) if net is not None else (0, 0)
@@ -232,21 +236,25 @@ class OverIncremental:
                 return directory, homes, homes, merged
             needed = NeededBlocks(directory, touched.keys, homes, merged)
             loaded = self._blocks(needed) | self._framed(directory, net, touched) | everything
+            if self._bounds and any(is_shifted(call) for call in self.calls):
+                loaded = needed.with_row_before(loaded)  # the last row up to a value may be before those that have it
             if not (loaded & directory.closed).any():
                 return directory, homes, loaded, merged
             directory = directory.opened(loaded)  # blocks have other numbers now, and rows other homes
 
     def _blocks(self, blocks: NeededBlocks) -> Mask:
         """The blocks in which results may change, and those that their frames reach."""
-        frames = [frame_of(call) for call in self._results.all_calls]
-        reached: Mask = np.logical_or.reduce([blocks.homes, *(blocks.reached(frame) for frame in frames)])
+        ahead = [call for call in self.calls if looks_ahead_for_values(call)]
+        calls = [call for call in self._results.all_calls if call not in ahead]
+        frames = [frame_of(call) for call in calls]
+        found = [blocks.values_around(call.args[0], call.offset) for call in ahead]
+        reached: Mask = np.logical_or.reduce([blocks.homes, *found, *(blocks.reached(frame) for frame in frames)])
         needed = reached | blocks.few(self.size // 4)
-        if any(is_carried(call) for call in self._results.all_calls):
-            needed |= blocks.row_before(reached, frames)
-        for call, frame in zip(self._results.all_calls, frames, strict=True):
-            shift = shift_of(call)
-            if shift is not None:
-                needed |= blocks.rows_before(-shift)
+        if any(is_carried(call) for call in calls):
+            needed |= blocks.with_row_before(reached) if ahead else blocks.row_before(reached, frames)
+        for call, frame in zip(calls, frames, strict=True):
+            if is_shifted(call):
+                needed |= blocks.frame_ends(reached, frame)
             elif not is_carried(call):
                 needed |= blocks.needed(reached, frame)
         return needed

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.frames import Unit
-from panes.kernels.over.calls import OverCall, frame_of, offsets
+from panes.kernels.over.calls import OverCall, frame_of, looks_ahead_for_values, offsets
 from panes.kernels.over.sorted_rows import Sorted
 from panes.kernels.sorted_blocks.blocks import HOME, Directory, Margins
 from panes.kernels.sorted_blocks.ranges import Mask, Places, Ranges, covered, extents, holding, rows_frames, rows_reach
@@ -69,15 +69,18 @@ class Merged:
         """How many rows that are left are before each row, and before the end."""
         return np.concatenate([[0], np.cumsum(~self.gone)]).astype(np.int64)
 
-    def margins(self, blocks: int) -> Margins:
-        """Those of each of so many blocks, counted in rows that are left; none where nothing changes."""
+    def margins(self, blocks: int, counts: Mask | None = None) -> Margins:
+        """Those of each of so many blocks, counted in rows that are left, or in some of these; none where nothing
+        changes."""
+        left = ~self.gone if counts is None else ~self.gone & counts
+        before = np.concatenate([[0], np.cumsum(left)])
         homes, changed = self.rows[HOME].to_numpy(), np.flatnonzero(self.gone | self.fresh)
         number, at = np.unique(homes[changed], return_index=True)
         first, last = changed[at], changed[np.append(at[1:], len(changed)) - 1]
         start, stop = np.searchsorted(homes, number), np.searchsorted(homes, number, "right")
         margins = Margins(np.zeros(blocks, np.int64), np.zeros(blocks, np.int64))
-        margins.first[number] = self.before[first] - self.before[start]
-        margins.last[number] = self.before[stop] - self.before[last + 1]
+        margins.first[number] = before[first] - before[start]
+        margins.last[number] = before[stop] - before[last + 1]
         return margins
 
     @cached_property
@@ -87,6 +90,8 @@ class Merged:
 
     def reached(self, call: OverCall) -> tuple[Mask, Ranges]:
         """The rows that are left whose value of this call may have changed; and the rows each of these needs."""
+        if looks_ahead_for_values(call):
+            return self._reached_by_values(call)
         frame = frame_of(call)
         changed = self.moves if call.frame is None and not call.args else self.gone | self.fresh
         if frame.unit is Unit.ROWS:
@@ -96,6 +101,26 @@ class Merged:
         places = np.flatnonzero(mask)
         first, stop = (self.before[ends[~self.gone][places]] for ends in (first, stop))
         return mask, Ranges(np.minimum(first, places), np.maximum(stop, places + 1))
+
+    def _reached_by_values(self, call: OverCall) -> tuple[Mask, Ranges]:
+        """A value reaches back as far as too few others are between; and a row needs the next ones, as many as it
+        counts."""
+        valid, left = self.valid(call.args[0]), ~self.gone
+        stays = np.flatnonzero((valid & left & ~self.fresh)[left])
+        at = np.flatnonzero(valid & (self.gone | self.fresh))
+        last = np.searchsorted(stays, self.before[at]) - call.offset
+        found = np.where(last >= 0, np.append(stays, 0)[np.maximum(last, 0)], 0)
+        mask = covered(Ranges(np.maximum(found, self.extents.start[at]), self.before[at]), self.size)
+        mask |= self.fresh[left]
+        places, values = np.flatnonzero(mask), np.flatnonzero(valid[left])
+        wanted = np.searchsorted(values, places, "right") + call.offset - 1
+        stop = np.append(values, self.size)[np.minimum(wanted, len(values))] + 1
+        return mask, Ranges(places, np.minimum(stop, self.extents.stop[left][places]))
+
+    def valid(self, column: str) -> Mask:
+        """Which rows have a value in a column."""
+        found: Mask = self.rows[column].is_valid().to_numpy()
+        return found
 
     def _reached_by_rows(self, first: int | None, last: int | None, changed: Mask) -> tuple[Mask, Ranges]:
         at = np.flatnonzero(changed)

@@ -39,7 +39,7 @@ class NeededBlocks:
             return directory.framing(touched)
         if frame.unit is Unit.RANGE:
             by_value = frame.end.offset is not None
-            return directory.of_partitions(touched) if by_value else directory.after_peers(touched)
+            return directory.framing_from_first(touched) if by_value else directory.after_peers(touched)
         back, ahead = self._rows_beside(frame)
         found = self._around_homes(back, ahead or 0)
         return found | directory.after_rows(touched) if ahead is None else found
@@ -57,12 +57,41 @@ class NeededBlocks:
     def row_before(self, reached: Mask, frames: Sequence[Frame]) -> Mask:
         """The blocks with the row before the first that is computed again, whichever of these frames reaches it."""
         if any(frame.unit is Unit.RANGE for frame in frames):
-            return self.directory.around(reached, 1, 0, self._counted)
+            return self.with_row_before(reached)
         return self._around_homes(1 + max(self._rows_beside(frame)[0] for frame in frames), 0)
 
-    def rows_before(self, number: int) -> Mask:
-        """The blocks with so many rows before each change."""
-        return self._around_homes(max(number, 0), 0)
+    def with_row_before(self, blocks: Mask) -> Mask:
+        """These blocks, and those with the row before each."""
+        return self.directory.around(blocks, 1, 0, self._counted)
+
+    def frame_ends(self, reached: Mask, frame: Frame) -> Mask:
+        """The blocks with the last rows of the frames of rows in these; or, of values, the row after the last."""
+        if frame.unit is Unit.RANGE:
+            return self.directory.framed(reached)
+        last = offsets(frame)[1]
+        return self._around_homes(max(-(last or 0), 0), 0)
+
+    def values_around(self, column: str, number: int) -> Mask:
+        """The blocks with so many values that are not NULL before and after each change, as far as there are any.
+
+        How many a block has is known once it is read. Until then some are taken to be enough, each time twice as many.
+        """
+        merged, size = self.merged, len(self.directory)
+        valid, changed, home = merged.valid(column), merged.gone | merged.fresh, merged.rows[HOME].to_numpy()
+        margins = merged.margins(size, valid)
+        margins.first[np.bincount(home[valid & changed], minlength=size) == 0] = number  # NULL is seen by no other row
+        values = np.full(size, float(number))
+        values[self.homes] = np.bincount(home[valid & ~changed], minlength=size)[self.homes]
+        known = self.homes
+        while True:
+            found = self.directory.around(self.homes, number, number, values, margins)
+            new = found & ~known
+            if not new.any() or (new & self.directory.closed).any():
+                return found
+            rows = self.directory.load(new)
+            values[~known] /= 2
+            values[new] = np.bincount(rows[HOME].to_numpy()[rows[column].is_valid().to_numpy()], minlength=size)[new]
+            known = known | new
 
     def few(self, least: int) -> Mask:
         """A neighbour of each home that few rows are left in, to be joined to it."""

@@ -17,10 +17,10 @@ from panes.kernels.over.resume import (
     POSITION,
     Resumed,
     chunks_of,
+    helpers,
     is_carried,
-    is_carried_since,
+    is_shifted,
     needs_position,
-    shift_of,
     so_far,
     state_of,
 )
@@ -49,9 +49,9 @@ class Results:
     @cached_property
     def all_calls(self) -> tuple[OverCall, ...]:
         """With those that others are taken from; and a row's number in its partition, where a call goes on from it."""
-        calls = (*self.calls, *(so_far(call) for call in self.calls if shift_of(call) is not None))
-        needed = any(needs_position(call) for call in calls if is_carried(call))
-        return (*calls, OverCall("row_number", (), POSITION)) if needed else calls
+        calls = (*self.calls, *(one for call in self.calls for one in helpers(call)))
+        position = [OverCall("row_number", (), POSITION) for call in calls if is_carried(call) and needs_position(call)]
+        return tuple({call.output: call for call in (*calls, *position)}.values())
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class Results:
     @cached_property
     def resumed_since(self) -> bool:
         """Whether what is kept beside a row is more than in the first checkpoints of format 1."""
-        return any(shift_of(call) is not None or is_carried_since(call) for call in self.calls)
+        return any(helpers(call) for call in self.calls)
 
     def recomputed(self, merged: Merged, everything: bool = False) -> Recomputed:
         """New results wherever a change reaches, for each call; or of all rows, which then all count as changed."""
@@ -82,28 +82,27 @@ class Results:
         for name in values:
             rows = with_column(rows, name, _spliced(rows, name, masks[name], values[name], again))
         for call in self.calls:
-            shift = shift_of(call)
-            if shift is not None:
-                value = self._shifted(merged, call, rows[so_far(call).output], shift, again)
+            if is_shifted(call):
+                value = self._shifted(merged, call, rows[so_far(call).output], again)
                 rows = with_column(rows, call.output, _spliced(rows, call.output, masks[call.output], value, again))
         changed = merged.fresh[~merged.gone] | everything
         changed[self._other(old, rows, again & ~changed)] = True
         return Recomputed(rows, again, changed)
 
     def _looks_around(self, call: OverCall) -> bool:
-        return not is_carried(call) and shift_of(call) is None
+        return not is_carried(call) and not is_shifted(call)
 
-    def _shifted(self, merged: Merged, call: OverCall, values: Column, shift: int, wanted: Mask) -> Column:
-        """What a row has so far that is so many rows away, or the last of the partition; before the first, nothing."""
-        left = ~merged.gone
-        start, stop = merged.extents.start[left][wanted], merged.extents.stop[left][wanted]
-        place = np.minimum(np.flatnonzero(wanted) + shift, stop - 1)
-        if not len(place):
+    def _shifted(self, merged: Merged, call: OverCall, values: Column, wanted: Mask) -> Column:
+        """What the last row of a frame has so far; where there is none, nothing."""
+        if not wanted.any():
             return values.slice(0, 0)
+        assert call.frame is not None
+        left = Sorted(merged.left, merged.sorted.part[~merged.gone], self.order_by)
+        first, stop = (ends[wanted] for ends in left.bounds(call.frame))
         one = Sorted(merged.left.slice(0, 1), np.zeros(1, np.int64), self.order_by)
         nothing = over_values(one, [replace(call, frame=NOTHING)])[call.output].cast(values.type)
         both = pa.chunked_array([*chunks_of(values), *chunks_of(nothing)])
-        return both.take(pa.array(np.where(place < start, len(values), place)))
+        return both.take(pa.array(np.where(first < stop, stop - 1, len(values))))
 
     def _values_in_context(self, merged: Merged, context: Mask, wanted: Mask) -> dict[str, Column]:
         """Values of calls that look at the rows around, for the rows that are wanted."""

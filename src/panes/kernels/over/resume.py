@@ -3,18 +3,21 @@
     rank  1  2  2 | .  .  .        the row before is the third, of rank 2:
                     4  5  5        the run goes on from there
 
-Nothing in front of that row is read. A frame that begins with the first row and ends some rows before or after its own
-has the value that a running frame has there: that one is kept, too, as `so_far`.
+Nothing in front of that row is read. A frame that begins with the first row and ends some rows or a value before or
+after its own has the value that a running frame has there: that one is kept, too, as `so_far`.
 
     values                           1  2  3  4
     so far                           1  3  6 10
     UNBOUNDED PRECEDING .. 1 PREC.   .  1  3  6
+
+Where NULLs are ignored, `nth_value` resumes from how many values there were, and `lag(x, 3)` from the last three.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from string import Template
 
 import numpy as np
@@ -24,14 +27,16 @@ import pyarrow.compute as pc
 from panes.frames import Edge, Unit
 from panes.functions.over import Reach
 from panes.kernels.duck import query, quoted
-from panes.kernels.over.calls import RUNNING, OverCall, offsets
+from panes.kernels.over.calls import AGGREGATE, RUNNING, OverCall
 from panes.kernels.over.frame_folds import PLACE, evaluated, folded
-from panes.kernels.over.functions import Column, over_values
+from panes.kernels.over.functions import Column, over_values, qualified, taken
 from panes.kernels.over.merged import Merged
 from panes.kernels.over.sorted_rows import Sorted
+from panes.kernels.over.stages import SEEN_VALUES
 from panes.kernels.sorted_blocks.ranges import Mask, Places
 
 POSITION = "row_position"
+FURTHEST = 16  # values that are kept beside a row for a lag that ignores NULLs
 
 
 def is_carried(call: OverCall) -> bool:
@@ -39,26 +44,21 @@ def is_carried(call: OverCall) -> bool:
 
     Accumulators that hold many values are not kept for each row.
     """
-    if call.reach is Reach.BACK:  # with a default, the value of the row before may be one
-        return call.ignore_nulls and call.offset == 1 and call.default is None and call.function in RESUMED
+    if call.reach is Reach.BACK:
+        return call.ignore_nulls and 1 <= call.offset <= FURTHEST and call.function in RESUMED
     if call.reach is not Reach.RANK and (call.frame is None or not call.frame.is_running):
         return False
     if call.accumulator is not None:
         return not call.accumulator.holds_values
-    return call.function in RESUMED and not (call.ignore_nulls and RESUMED[call.function] is _nth_value)
+    return call.function in RESUMED
 
 
-def is_carried_since(call: OverCall) -> bool:
-    """Whether a call is carried that the first checkpoints of format 1 keep too little for."""
-    return RESUMED.get(call.function) is _nth_value and is_carried(call)
-
-
-def shift_of(call: OverCall) -> int | None:
-    """By how many rows the end of a frame is away that begins with the first row, if its value is kept `so_far`."""
+def is_shifted(call: OverCall) -> bool:
+    """Whether a frame begins with the first row and ends away from its own, and its value is kept `so_far`."""
     frame = call.frame
-    if frame is None or frame.unit is not Unit.ROWS or frame.start.edge is not Edge.UNBOUNDED_PRECEDING:
-        return None
-    return offsets(frame)[1] if frame.end.edge.has_offset and is_carried(so_far(call)) else None
+    if frame is None or frame.start.edge is not Edge.UNBOUNDED_PRECEDING or not frame.end.edge.has_offset:
+        return False
+    return is_carried(so_far(call))
 
 
 def so_far(call: OverCall) -> OverCall:
@@ -66,9 +66,36 @@ def so_far(call: OverCall) -> OverCall:
     return replace(call, output=f"so far {call.output}", frame=RUNNING)
 
 
+def helpers(call: OverCall) -> tuple[OverCall, ...]:
+    """The calls that are kept beside a row for this one."""
+    if is_shifted(call):
+        return (so_far(call), *helpers(so_far(call)))
+    if not is_carried(call):
+        return ()
+    if call.reach is Reach.BACK:
+        return tuple(step for step in _steps(call) if step.output != call.output)
+    if RESUMED.get(call.function) is _nth_value:
+        return (_seen(call),)
+    return ()
+
+
+def _steps(call: OverCall) -> list[OverCall]:
+    """lag by one value, by two, up to the call's own; a default would hide that there is none."""
+    last = call.offset - (call.default is None)
+    steps = [replace(call, output=f"lag {n + 1} {call.args[0]}", offset=n + 1, default=None) for n in range(last)]
+    return steps if call.default is not None else [*steps, call]
+
+
+def _seen(call: OverCall) -> OverCall:
+    """How many rows there are up to each that a call sees."""
+    if not call.ignore_nulls:
+        return OverCall("row_number", (), POSITION)
+    return OverCall(AGGREGATE, call.args, f"seen {call.output}", RUNNING, accumulator=SEEN_VALUES)
+
+
 def needs_position(call: OverCall) -> bool:
     """Whether a call goes on from the number of the row before, too."""
-    return call.accumulator.ordered if call.accumulator is not None else RESUMED[call.function] in (_rank, _nth_value)
+    return call.accumulator.ordered if call.accumulator is not None else RESUMED[call.function] is _rank
 
 
 def state_of(call: OverCall) -> str:
@@ -110,6 +137,16 @@ class Resumed:
     def value_before(self, call: OverCall) -> Column | None:
         """A call's value in the row before each row's run; None where there is no such row at all."""
         return self.last[call.output].take(pa.array(self.table.part)) if call.output in self.last.column_names else None
+
+    def latest(self, call: OverCall) -> pa.ChunkedArray | None:
+        """The last value before each run, for all runs; then the one before that; up to as many as a lag goes back."""
+        names = [call.args[0], *(step.output for step in _steps(call))]
+        if not set(names) <= set(self.last.column_names):
+            return None
+        values = [self.last[name] for name in names]
+        there = values[0].is_valid().to_numpy()
+        chosen = [_chosen(there, one, other) for one, other in pairwise(values)]
+        return pa.chunked_array([chunk for column in chosen for chunk in column.chunks])
 
     def _aggregated(self, calls: Sequence[OverCall]) -> dict[str, Column]:
         table = self.table
@@ -187,22 +224,25 @@ def _last_value(run: Resumed, call: OverCall) -> Column:
 
 def _nth_value(run: Resumed, call: OverCall) -> Column:
     """That of the row before from the nth row on; before it, none."""
-    table = run.table
-    wanted = table.first + call.offset - 1 - run.number(POSITION)
+    table, (seen, before) = run.table, qualified(run.table, call)
+    first = before[table.first]
+    wanted = first + call.offset - 1 - run.number(_seen(call).output)
     stop = table.peers_stop if call.frame is not None and call.frame.unit is Unit.RANGE else table.place + 1
-    there = (wanted >= table.first) & (wanted < stop)
-    own = table.rows[call.args[0]].take(pa.array(np.where(there, wanted, 0), mask=~there))
-    before = run.value_before(call)
-    return own if before is None else _chosen(wanted < table.first, before, own)
+    own = taken(table.rows[call.args[0]], seen, wanted, (wanted >= first) & (wanted < before[stop]))
+    known = run.value_before(call)
+    return own if known is None else _chosen(wanted < first, known, own)
 
 
 def _lag(run: Resumed, call: OverCall) -> Column:
-    """Without NULLs: where no value is among the rows of the run, that of the row before it, or what that one has."""
-    own, before = over_values(run.table, [call])[call.output], run.value_before(call)
-    if before is None:
-        return own
-    value = run.last[call.args[0]].take(pa.array(run.table.part))
-    return pc.coalesce(own, value, before)
+    """Without NULLs: where too few values are among the rows of the run, one of the last before it."""
+    found = over_values(run.table, [replace(call, default=None)])[call.output]
+    table, latest = run.table, run.latest(call)
+    if latest is not None:
+        _, before = qualified(table, call)
+        missing = call.offset - (before[table.place] - before[table.first])
+        place = np.where(missing < 1, 0, (missing - 1) * len(run.has_last) + table.part)
+        found = pc.coalesce(found, latest.take(pa.array(place)))
+    return found if call.default is None else pc.coalesce(found, table.rows[call.default])
 
 
 RESUMED: dict[str, Callable[[Resumed, OverCall], Column]] = {

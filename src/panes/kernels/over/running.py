@@ -65,7 +65,8 @@ class Running:
             own, found = self.carry.put(own, last), self.expiry.added(found, last)
         if clock.flush:
             return rows, (), {name: value for name, value in found.items() if name != self.expiry.fact}
-        return rows, *self.expiry.swept(own, found, clock)
+        _, own, found = self.expiry.swept(own, found, clock)
+        return rows, own, found
 
     def _numbered(self, chunks: Sequence[Chunk], rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Rows with what they have from those before them; and what is carried of their partitions."""

@@ -57,11 +57,8 @@ class Tail:
             self._ended(self.carry.all(own), out)
             found.pop(self.expiry.fact, None)
             return _joined(out), (), found
-        everything = self.carry.all(own) if self.expiry.due(found, clock) else None
-        if everything is not None:
-            gone, rest = self.expiry.split(everything, clock)
-            self._ended(gone, out)
-            own, found = self.carry.put(own, None, gone), self.expiry.looked(found, rest, clock)
+        gone, own, found = self.expiry.swept(own, found, clock)
+        self._ended(gone, out)
         return _joined(out), own, found
 
     def _after(self, tail: pa.Table | None, rows: pa.Table) -> pa.Table:

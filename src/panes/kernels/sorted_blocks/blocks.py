@@ -20,6 +20,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +29,7 @@ from panes.kernels.sorted_blocks.pages import NEW, Fences
 from panes.kernels.sorted_blocks.ranges import Mask, Places, Ranges, covered, extents
 from panes.kernels.sorted_blocks.sort_keys import Keys, Reach, beginnings
 
+Counts = Places | npt.NDArray[np.float64]
 SEGMENT = "segment"
 HOME = "row_home"
 
@@ -157,6 +159,10 @@ class Directory:
         """The blocks with a row in whose RANGE frame any of these rows can be."""
         return _less(keys.order, self.reach.low) < _not_more(keys.order, self.reach.high)
 
+    def framing_from_first(self, keys: Keys) -> Mask:
+        """The same with frames that begin with the first row of the partition."""
+        return _less(keys.partition, self.first.partition) < _not_more(keys.order, self.reach.high)
+
     def framed(self, blocks: Mask) -> Mask:
         """The blocks that RANGE frames of rows in these blocks reach."""
         some = pa.array(blocks)
@@ -166,10 +172,11 @@ class Directory:
         """The blocks with rows that any of these reaches."""
         return covered(Ranges(_less(self.last.order, reach.low), _not_more(self.first.order, reach.high)), len(self))
 
-    def around(self, blocks: Mask, before: int, after: int, counted: Places, margins: Margins | None = None) -> Mask:
+    def around(self, blocks: Mask, before: int, after: int, counted: Counts, margins: Margins | None = None) -> Mask:
         """These blocks, and as many beside them as hold so many rows of the same partition before and after.
 
-        `counted` is how many rows of each block count: those that change do not, for they may be about to go.
+        `counted` is how many rows of each block count: those that change do not, for they may be about to go. It may be
+        a guess.
         """
         none = np.zeros(len(self), np.int64)
         margins = margins or Margins(none, none)

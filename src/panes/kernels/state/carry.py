@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from panes.kernels.duck import PLACE, joined, query, quoted
 from panes.kernels.kernel import Chunk, new_chunk
-from panes.kernels.partitions import Codes
+from panes.kernels.partitions import Codes, distinct
 from panes.kernels.state.compaction import layered
 from panes.kernels.state.key_hash import HASH, Flags, Hashes, agree, encoding, hashes, matches, sorted_by_hash
 
@@ -53,31 +53,31 @@ class Carry:
         """The rows of these partitions, each of which may be there many times; None if nothing is known of them."""
         if not self.own(chunks):
             return None
-        sought = hashes(partitions, self.by)
-        _, first, which = np.unique(sought, return_index=True, return_inverse=True)
-        rows, number = self._with_hashes(chunks, sought[first])
-        if rows is None:
-            return None
-        ones = partitions.take(pa.array(first))
-        if not self._agree((partitions, ones, which), (rows, ones, number)):
-            rows, _ = self._exactly(chunks, self._distinct(partitions))
+        rows, _ = self._found(chunks, distinct(partitions, self.by))
         rows = None if rows is None else _alive(rows)
         return rows if rows is not None and rows.num_rows else None
 
     def look_up(self, chunks: Sequence[Chunk], partitions: pa.Table) -> tuple[pa.Table | None, Codes]:
         """The rows of partitions, each of which is there once; and for each the number of its row, -1 if none is known.
 
-        A partition has one row here, and none is marked as gone: one that has expired is known by its time.
+        A partition has one row here.
         """
         places: Codes = np.full(partitions.num_rows, -1)
+        rows, number = self._found(chunks, partitions)
+        if rows is not None and pc.any(rows[GONE]).as_py():
+            number, rows = number[~rows[GONE].to_numpy()], _alive(rows)
+        places[number] = np.arange(len(number))
+        return rows, places
+
+    def _found(self, chunks: Sequence[Chunk], partitions: pa.Table) -> tuple[pa.Table | None, Codes]:
+        """The newest rows of partitions, each of which is there once, and for each row the number of its partition."""
         sought = hashes(partitions, self.by)
         order = np.argsort(sought)
         rows, number = self._with_hashes(chunks, sought[order])
         number, apart = order[number], (np.diff(sought[order]) > 0).all()
-        if rows is not None and not (apart and self._agree((rows, partitions, number))):
-            rows, number = self._exactly(chunks, partitions)
-        places[number] = np.arange(len(number))
-        return rows, places
+        if rows is not None and not (apart and self._agree(rows, partitions, number)):
+            return self._exactly(chunks, partitions)
+        return rows, number
 
     def _with_hashes(self, chunks: Sequence[Chunk], sought: Hashes) -> tuple[pa.Table | None, Codes]:
         """The newest rows that have these hashes, and for each row the number of its hash.
@@ -116,32 +116,32 @@ class Carry:
         rows = pa.concat_tables(found, promote_options="permissive").combine_chunks() if found else None
         return None if rows is None else rows.drop_columns([HASH]), np.concatenate(numbers)
 
-    def _agree(self, *pairs: tuple[pa.Table, pa.Table, Codes]) -> bool:
+    def _agree(self, rows: pa.Table, others: pa.Table, number: Codes) -> bool:
         """Whether rows are all of the partitions that are said to be theirs, by their number among others."""
-        left = [rows.select(self.by) for rows, _, _ in pairs]
-        right = [others.select(self.by).take(pa.array(number)) for _, others, number in pairs]
-        if not self.by:
-            return True
-        return bool(agree(pa.concat_tables(left), pa.concat_tables(right), self.by).all())
+        return bool(agree(rows, others.select(self.by).take(pa.array(number)), self.by).all()) if self.by else True
 
     def all(self, chunks: Sequence[Chunk]) -> pa.Table | None:
         """The rows of all partitions."""
         merged = self._merged([self._in_order(chunk) for chunk in reversed(self.own(chunks))])
         return None if merged is None else _alive(merged).drop_columns([HASH])
 
-    def due(self, chunks: Sequence[Chunk], since: int, until: int) -> pa.Table | None:
-        """The partitions that have a row which was seen last in [since, until), with all their rows.
+    def due(self, chunks: Sequence[Chunk], since: int, until: int, but: pa.Table | None = None) -> pa.Table | None:
+        """The partitions that have a row which was seen last in [since, until), with all their rows, `but` some.
 
         None was seen before `since`: rows that say so are hidden by newer ones.
         """
         found: list[pa.Table] = []
         for chunk in self.own(chunks):
-            if chunk.low < until and chunk.high >= since:
+            if not self._is_current(chunk) or (chunk.low < until and chunk.high >= since):
                 rows = chunk.load()
                 seen = rows[self.time].to_numpy()
                 found.append(rows.select([*self.by, self.time]).filter(pa.array((seen >= since) & (seen < until))))
-        rows = self.find(chunks, pa.concat_tables(found)) if sum(part.num_rows for part in found) else None
-        if rows is None or not rows.num_rows:
+        if not any(part.num_rows for part in found):
+            return None
+        wanted = distinct(pa.concat_tables(found), self.by)
+        wanted = wanted if but is None else joined(wanted, "ANTI", distinct(but, self.by), self.by)
+        rows = self.find(chunks, wanted) if wanted.num_rows else None
+        if rows is None:
             return None
         first = query(
             f"SELECT {PLACE} FROM parts QUALIFY min({SEEN}) OVER ({self._over}) < {until}",
@@ -151,11 +151,13 @@ class Carry:
 
     def next_seen(self, chunks: Sequence[Chunk], since: int) -> int | None:
         """The first moment from `since` on at which a row was seen last, hidden ones included."""
-        moments = [chunk.low for chunk in self.own(chunks) if chunk.low >= since]
+        moments: list[int] = []
         for chunk in self.own(chunks):
-            if chunk.low < since <= chunk.high:
+            if self._is_current(chunk) and chunk.low >= since:
+                moments.append(chunk.low)
+            elif not self._is_current(chunk) or chunk.high >= since:
                 seen = chunk.load()[self.time].to_numpy()
-                moments.append(int(seen.min(where=seen >= since, initial=chunk.high)))
+                moments += [int(seen[seen >= since].min())] if (seen >= since).any() else []
         return min(moments, default=None)
 
     def least(self, chunks: Sequence[Chunk], name: str, since: int) -> int | None:
@@ -191,7 +193,7 @@ class Carry:
         if not parts:
             return own
         new = sorted_by_hash(pa.concat_tables(parts, promote_options="permissive"), self.by)
-        current = all(chunk.kind == self._full_kind for chunk in own)
+        current = all(map(self._is_current, own))
         kept, tables = self._compacted(own, new) if current else ((), [new, *map(self._in_order, own[::-1])])
         merged = self._merged(tables)
         assert merged is not None
@@ -207,17 +209,21 @@ class Carry:
 
     def replaced(self, chunks: Sequence[Chunk], old: pa.Table | None, new: pa.Table | None) -> tuple[Chunk, ...]:
         """The chunks after the rows of some partitions have become others, or none."""
-        gone = old if old is None or new is None else joined(old, "ANTI", new, self.by)
+        gone = old if old is None or new is None else joined(old, "ANTI", distinct(new, self.by), self.by)
         return self.put(chunks, new, gone)
 
     @property
     def _full_kind(self) -> str:
         return f"{self.kind} {encoding()}"
 
+    def _is_current(self, chunk: Chunk) -> bool:
+        """Whether its hashes are those that this DuckDB makes; the first checkpoints do not say what others cover."""
+        return chunk.kind == self._full_kind
+
     def _in_order(self, chunk: Chunk) -> pa.Table:
         """The rows of a chunk, sorted by the hashes that this DuckDB makes."""
         rows = chunk.load()
-        if chunk.kind == self._full_kind:
+        if self._is_current(chunk):
             return rows
         rows = rows if GONE in rows.column_names else self._marked(rows, False)
         return sorted_by_hash(rows.drop_columns([HASH]) if HASH in rows.column_names else rows, self.by)
@@ -231,6 +237,28 @@ class Carry:
         """The rows of each partition that are not hidden by those of a newer table."""
         if len(newest_first) < 2:
             return newest_first[0] if newest_first else None
+        shown = [newest_first[0]]
+        for at, table in enumerate(newest_first[1:], 1):
+            hidden = self._hidden(table, newest_first[:at])
+            if hidden is None:
+                return self._merged_exactly(newest_first)
+            shown.append(table.filter(pa.array(~hidden)) if hidden.any() else table)
+        return pa.concat_tables(shown, promote_options="permissive")
+
+    def _hidden(self, rows: pa.Table, newer: Sequence[pa.Table]) -> Flags | None:
+        """Which rows are of a partition that a newer table has, by hash; None if two partitions have one hash."""
+        found = rows[HASH].to_numpy()
+        hidden: Flags = np.full(len(found), False)
+        for table in newer:
+            others = table[HASH].to_numpy()
+            first = np.minimum(np.searchsorted(others, found), len(others) - 1)
+            same = np.flatnonzero(others[first] == found)
+            if not self._agree(rows.select(self.by).take(pa.array(same)), table, first[same]):
+                return None
+            hidden[same] = True
+        return hidden
+
+    def _merged_exactly(self, newest_first: Sequence[pa.Table]) -> pa.Table:
         rows = pa.concat_tables(newest_first, promote_options="permissive")
         ages = np.repeat(np.arange(len(newest_first)), [table.num_rows for table in newest_first])
         newest = query(
@@ -238,11 +266,6 @@ class Carry:
             parts=self._numbered(rows).append_column(AGE, pa.array(ages)),
         )[PLACE].to_numpy()
         return rows if len(newest) == rows.num_rows else rows.take(pa.array(np.sort(newest)))
-
-    def _distinct(self, partitions: pa.Table) -> pa.Table:
-        if not self.by:
-            return partitions.slice(0, 1)
-        return query(f"SELECT DISTINCT {', '.join(quoted(name) for name in self.by)} FROM parts", parts=partitions)
 
     @property
     def _over(self) -> str:

@@ -4,7 +4,7 @@
 
 A row finds out by the times of rows alone: see `gaps`. What is kept of a partition can go once the watermark is more
 than the TTL past its last row, since no row can ask for it any more: see `expired_before`. That only frees state, so it
-may be late: `Expiry` looks for it now and then.
+may be late: `Expiry` looks for it now and then, among the partitions that were seen last since it looked before.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def generation_starts(begins: Flags) -> Codes:
 
 def expired_before(ttl: int | None, clock: Clock) -> int | None:
     """Partitions that were seen last before this time have expired; None if none has."""
-    return None if ttl is None or clock.watermark is None else clock.watermark - ttl
+    return None if ttl is None or clock.watermark is None or not clock.expires else clock.watermark - ttl
 
 
 def expires_at(seen: int, ttl: int) -> int:
@@ -87,11 +87,7 @@ class Expiry:
 
     def due(self, facts: Mapping[str, Any], clock: Clock) -> bool:
         expires = facts.get(self.fact)
-        return expires is not None and clock.watermark is not None and clock.watermark >= expires
-
-    def split(self, rows: pa.Table, clock: Clock) -> tuple[pa.Table, pa.Table]:
-        """Rows of the partitions that have expired, and the others."""
-        return split_expired(rows, self.ttl, clock)
+        return expires is not None and clock.watermark is not None and clock.expires and clock.watermark >= expires
 
     def added(self, facts: Mapping[str, Any], changed: pa.Table) -> dict[str, Any]:
         """The fact after rows have changed: partitions are only seen later than before."""
@@ -99,23 +95,24 @@ class Expiry:
             return dict(facts)
         return {self.fact: self._moment(changed), **facts}
 
-    def looked(self, facts: Mapping[str, Any], rest: pa.Table, clock: Clock) -> dict[str, Any]:
-        """The fact after expired partitions have left."""
-        found = {name: value for name, value in facts.items() if name != self.fact}
-        if rest.num_rows:
-            assert clock.watermark is not None
-            found[self.fact] = max(self._moment(rest), clock.watermark + 1 + self.patience)
-        return found
-
     def swept(
         self, chunks: Sequence[Chunk], facts: Mapping[str, Any], clock: Clock
-    ) -> tuple[tuple[Chunk, ...], dict[str, Any]]:
-        """Chunks without expired partitions, if it is time to look for them."""
-        everything = self.carry.all(chunks) if self.due(facts, clock) else None
-        if everything is None:
-            return self.carry.own(chunks), dict(facts)
-        gone, rest = self.split(everything, clock)
-        return self.carry.put(chunks, None, gone), self.looked(facts, rest, clock)
+    ) -> tuple[pa.Table | None, tuple[Chunk, ...], dict[str, Any]]:
+        """The rows of partitions that have expired, if it is time to look for them; the chunks without, and the fact.
+
+        Whatever is kept expires at the fact's moment or later, but for those that `patience` has left.
+        """
+        oldest = expired_before(self.ttl, clock)
+        if oldest is None or clock.watermark is None or self.ttl is None or not self.due(facts, clock):
+            return None, self.carry.own(chunks), dict(facts)
+        since = facts[self.fact] - self.ttl - 1 - self.patience
+        gone = self.carry.due(chunks, since, oldest)
+        left = self.carry.put(chunks, None, gone)
+        seen = self.carry.next_seen(left, oldest)
+        found = {name: value for name, value in facts.items() if name != self.fact}
+        if seen is not None:
+            found[self.fact] = max(expires_at(seen, self.ttl), clock.watermark + 1 + self.patience)
+        return gone, left, found
 
     def _moment(self, rows: pa.Table) -> int:
         assert self.ttl is not None

@@ -23,6 +23,7 @@ from panes.kernels.partitions import Codes
 from panes.kernels.state.compaction import compacted, tiered
 
 WAITING = "waiting"
+CHUNK_BYTES, CHUNK_ROWS = 4 << 20, 1 << 16  # at most; sources over the same time are read a chunk of each at once
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Release:
 
     `in_order` says that rows come in that order already, and that nothing expires: where they do not wait, it makes no
     difference then whether those of a micro-batch are taken at once.
+
+    `together` says that no moment is between rows: all come out with the flush, as one.
 
     Chunks are of `kind`. `pruned` says that whoever keeps them drops rows of a new one that it has no use for: more are
     dropped when few chunks remain.
@@ -43,6 +46,7 @@ class Release:
     kind: str = WAITING
     pruned: bool = False
     in_order: bool = False
+    together: bool = False
 
     def depends_on(self) -> dict[str, Any]:
         return {"order": list(self.order), "waits": [self.time] if self.waits else []}
@@ -102,7 +106,7 @@ class Release:
             return waiting
         kept, tables = (compacted if self.pruned else tiered)(waiting, rows, self.waiting)
         merged = self._by_time(pa.concat_tables(tables[::-1], promote_options="permissive"))
-        parts = [merged] if self.pruned else bounded(merged)
+        parts = [merged] if self.pruned else bounded(merged, CHUNK_BYTES, CHUNK_ROWS)
         return [*kept, *(new_chunk(part, self.time, self.kind) for part in parts)]
 
     def _sorted(self, parts: Sequence[pa.Table]) -> pa.Table | None:

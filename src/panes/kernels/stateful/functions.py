@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, seconds
-from panes.kernels.partitions import Codes
+from panes.kernels.partitions import Codes, by_partition
 from panes.kernels.state.carry import SEEN, Carry
 from panes.kernels.state.expiry import expired_before, expires_at, gaps, generation_starts, split_expired
 from panes.kernels.state.release import WAITING, Release
-from panes.kernels.stateful.arrangement import Arrangement, by_partition
+from panes.kernels.stateful.arrangement import Arrangement
 from panes.kernels.stateful.call import StatefulCall
 from panes.kernels.stateful.table import evaluate
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from panes.kernels.partitions import Codes
-from panes.kernels.stateful.arrangement import Arrangement, flat, run_starts
+from panes.kernels.partitions import Codes, run_starts
+from panes.kernels.stateful.arrangement import Arrangement, flat
 from panes.kernels.stateful.call import Computed, Kept, StatefulCall
 
 

@@ -1,29 +1,35 @@
 """Session windows: rows whose distance to a neighbour is at most the gap belong together.
 
-    gap 5    t  1  3     9 . . . . . 20
+    gap 5    t  1  4     9 . . . . . 20
              session [1, 14)         [20, 25)
 
 A session in the making is its first and last time and its accumulators; sessions that a row bridges are merged. A step
-reads the sessions of the keys that have rows, and of those that have a session which has ended.
+reads the sessions of the keys that have rows, and of those that have a session which has ended. Accumulators that hold
+values are kept apart from their sessions: see `SessionValues`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.kernels.aggregates.grouping import COUNT, Grouping
 from panes.kernels.changelog.changes import difference
-from panes.kernels.duck import joined, query, quoted, same
+from panes.kernels.duck import query, quoted, same
 from panes.kernels.kernel import SHARD, Chunk, Clock, Counters, State, Step, seconds
 from panes.kernels.state.carry import Carry
+from panes.kernels.state.key_hash import Flags
+from panes.kernels.windows.neighbours import Sessions, gathered
+from panes.kernels.windows.open_groups import PARTS, WINDOW, Numbers, OpenGroups, windows
+from panes.kernels.windows.session_values import LOWEST, Numbering, SessionValues, by_number, with_values
 from panes.kernels.windows.slices import END, START, earliest
 
-FIRST, LAST, NUMBER, FRESH = "first_time", "last_time", "session_number", "is_fresh"
+FIRST, LAST, NUMBER = "first_time", "last_time", "session_number"
 HOME, PLACE = "first_time_after", "place_in_session"
 SESSIONS = "sessions"
 
@@ -36,6 +42,9 @@ class Facts:
     next: int | None = None
     open: int = 0
     oldest: int | None = None
+    numbers: int = 0  # that sessions have had whose values are kept apart; `sizes` and `ended` are those of OpenGroups
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,23 +64,25 @@ class SessionWindows:
 
     def pack(self, rows: pa.Table) -> pa.Table:
         """The sessions that the rows of one source partition make by themselves."""
-        if SHARD in rows.column_names and SHARD not in self.keys:
-            return replace(self, keys=(SHARD, *self.keys)).pack(rows)
-        times = rows[self.time].cast(pa.int64())
-        rows = rows.append_column(FIRST, times).append_column(LAST, times)
-        numbered = self._numbered(rows)
-        return self._with_times(self.grouping.fold(numbered), numbered)
+        shard = [SHARD] if SHARD in rows.column_names else []  # which is the same for all rows of a key
+        times = rows[self.time].cast(pa.int64()).to_numpy()
+        sessions = gathered(rows, self.keys, times, times, self.gap)
+        numbered = rows.drop_columns(shard).append_column(NUMBER, pa.array(sessions.number))
+        return _with_times(self._by_session.fold(numbered), rows.select([*shard, *self.keys]), sessions)
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Merge the batch into the open sessions, drop late rows, close what the watermark has passed."""
-        chunks, facts = self._read(state)
-        over = None if clock.watermark is None else clock.watermark - self.gap  # what was seen last before it has ended
+        chunks, groups, facts = self._read(state)
+        over = None if clock.watermark is None else self._over(clock.watermark)
         batch = batch if batch is not None and batch.num_rows else None
+        numbers, numbering = facts.numbers, Numbering.nothing()
+        if batch is not None and self._apart:
+            batch, numbers = _numbered(batch, numbers), numbers + batch.num_rows
         old = self._touched(chunks, facts, batch, over, clock.flush)
         table, late = old, 0
         out: list[pa.Table] = []
         if batch is not None:
-            table, due, late = self._merged(old, batch, clock.watermark)
+            table, due, late, numbering = self._merged(old, batch, clock.watermark)
             out = [due] if due is not None else []
         rows = self._changes(old, table) if self.changes and batch is not None else None
         if over is not None and table is not None:
@@ -81,9 +92,15 @@ class SessionWindows:
                 table = table.filter(pc.invert(passed))
         if clock.flush:
             out, table, chunks = [*out, *([table] if table is not None else [])], None, ()
-        rows = rows if self.changes else self._values(out)
         chunks = self._carry.replaced(chunks, old if out and chunks else None, table)
         facts = self._facts(facts, chunks, old, table, over)
+        if self._apart:
+            open_ = SessionValues(groups, facts.open, lambda: _windows(self._carry.all(chunks)))
+            closed = pa.concat_tables(out, promote_options="permissive") if out else None
+            values, groups = open_.settled(batch, numbering, _windows(closed))
+            out = [] if closed is None else [with_values(closed, values)]
+            facts = replace(facts, numbers=numbers if chunks else 0, sizes=groups.sizes, ended=groups.ended)
+        rows = rows if self.changes else self._values(out)
         counters = Counters(
             late_rows=late,
             rows_out=rows.num_rows if rows is not None else 0,
@@ -92,21 +109,39 @@ class SessionWindows:
             oldest_open_window=facts.oldest,
         )
         wake = None if facts.next is None else facts.next + self.gap + 1
-        return Step(State(chunks, asdict(facts)), rows, counters, wake)
+        return Step(State((*chunks, *groups.chunks), asdict(facts)), rows, counters, wake)
+
+    @property
+    def _holds_values(self) -> bool:
+        return not all(fold.small for fold in self.grouping.folds)
+
+    @property
+    def _apart(self) -> bool:
+        """Whether values are kept apart from their sessions. Where changes come out, these have all of them anyway."""
+        return self._holds_values and not self.changes
 
     @property
     def _carry(self) -> Carry:
-        return Carry(self.keys, SESSIONS, LAST, holds_values=not all(fold.small for fold in self.grouping.folds))
+        return Carry(self.keys, SESSIONS, LAST, holds_values=self._holds_values and self.changes)
 
-    def _read(self, state: State) -> tuple[tuple[Chunk, ...], Facts]:
-        """The state; old checkpoints have all sessions in one chunk without a kind."""
-        chunks = self._carry.own(state.chunks)
-        if len(chunks) == len(state.chunks):
-            return chunks, Facts(**state.facts)
-        rows = pa.concat_tables([chunk.load() for chunk in state.chunks])
-        ends = pc.min(rows[LAST]).as_py()
-        facts = Facts(since=ends, next=ends, open=rows.num_rows, oldest=pc.min(rows[FIRST]).as_py())
-        return self._carry.put((), rows), facts
+    def _read(self, state: State) -> tuple[tuple[Chunk, ...], OpenGroups, Facts]:
+        """The state; the oldest checkpoints have all sessions in one chunk without a kind, and none apart."""
+        chunks, facts = self._carry.own(state.chunks), Facts(**state.facts)
+        parts = tuple(chunk for chunk in state.chunks if chunk.kind == PARTS)
+        groups = OpenGroups(by_number(self.grouping), parts, facts.sizes, facts.ended)
+        if len(chunks) + len(parts) < len(state.chunks):
+            rows = pa.concat_tables([chunk.load() for chunk in state.chunks])
+            ends = pc.min(rows[LAST]).as_py()
+            facts = Facts(since=ends, next=ends, open=rows.num_rows, oldest=pc.min(rows[FIRST]).as_py())
+            chunks = self._carry.put((), rows)
+        if not self._apart or facts.numbers or not chunks:
+            return chunks, groups, facts
+        sessions = self._carry.all(chunks)
+        assert sessions is not None
+        rows = _numbered(sessions, 0)
+        states = [fold.state for fold in self.grouping.folds]
+        groups = groups.add(rows.select([WINDOW, *states]), rows.num_rows, lambda: _windows(rows))
+        return self._carry.put((), rows.drop_columns(states)), groups, replace(facts, numbers=rows.num_rows)
 
     def _touched(
         self, chunks: Sequence[Chunk], facts: Facts, batch: pa.Table | None, over: int | None, flush: bool
@@ -116,9 +151,7 @@ class SessionWindows:
             return self._carry.all(chunks)
         found = [self._carry.find(chunks, batch)] if batch is not None else []
         if over is not None and facts.next is not None and facts.next < over:
-            due = self._carry.due(chunks, facts.since, over)
-            known = found[0] if found else None
-            found.append(due if due is None or known is None else joined(due, "ANTI", known, self.keys))
+            found.append(self._carry.due(chunks, facts.since, over, but=batch))
         tables = [table for table in found if table is not None and table.num_rows]
         return pa.concat_tables(tables, promote_options="permissive") if tables else None
 
@@ -141,62 +174,47 @@ class SessionWindows:
 
     def _merged(
         self, old: pa.Table | None, batch: pa.Table, watermark: int | None
-    ) -> tuple[pa.Table | None, pa.Table | None, int]:
-        """Open sessions after the batch, old ones that fell due beside late rows, and the number of late rows.
+    ) -> tuple[pa.Table | None, pa.Table | None, int, Numbering]:
+        """Open sessions after the batch, old ones that fell due beside late rows, the number of late rows; and by which
+        numbers sessions go now whose values are kept apart.
 
         A session that is due even with the batch's rows keeps them out: they are late, and what was there comes out.
         """
-        fresh = batch.append_column(FRESH, _all(batch, True))
-        parts = [fresh] if old is None else [old.append_column(FRESH, _all(old, False)), fresh]
-        numbered = self._numbered(pa.concat_tables(parts, promote_options="permissive"))
+        if self._apart:
+            batch = batch.drop_columns([fold.state for fold in self.grouping.folds])
+        parts = batch if old is None else pa.concat_tables([old, batch], promote_options="permissive")
+        fresh = np.arange(parts.num_rows) >= parts.num_rows - batch.num_rows
+        first, last = (parts[name].to_numpy() for name in (FIRST, LAST))
+        sessions = gathered(parts, self.keys, first, last, self.gap)
         due: pa.Table | None = None
-        late = 0
+        late, is_open = 0, np.full(parts.num_rows, True)
         if self.late and watermark is not None:
-            passed = query(
-                f"SELECT *, max({LAST}) OVER (PARTITION BY {self._by()}) + {self.gap} < {watermark} AS passed "
-                "FROM parts",
-                parts=numbered,
-            )
-            if pc.any(passed["passed"]).as_py():
-                gone = passed.filter(passed["passed"]).drop_columns(["passed"])
-                late = int(pc.sum(gone.filter(gone[FRESH])[COUNT]).as_py() or 0)
-                due = gone.filter(pc.invert(gone[FRESH])).drop_columns([FRESH, NUMBER])
-                numbered = passed.filter(pc.invert(passed["passed"])).drop_columns(["passed"])
-        if not numbered.num_rows:
-            return None, due, late
-        merged = self.grouping.merge([numbered.drop_columns([FRESH]), numbered.slice(0, 0).drop_columns([FRESH])])
-        return self._with_times(merged, numbered), due, late
+            is_open = (sessions.last >= self._over(watermark))[sessions.number]
+            if not is_open.all():
+                late = int(parts[COUNT].to_numpy()[fresh & ~is_open].sum())
+                due = parts.filter(pa.array(~fresh & ~is_open))
+        is_whole = (np.bincount(sessions.number) == 1)[sessions.number]
+        tables = [parts.filter(pa.array(is_open & is_whole))] if (is_open & is_whole).any() else []
+        if (is_open & ~is_whole).any():
+            tables.append(self._made_one(parts, sessions, is_open & ~is_whole))
+        numbering = Numbering.nothing()
+        if self._apart:
+            numbering = Numbering.lowest(_windows(parts), sessions.number, is_open)
+        return pa.concat_tables(tables, promote_options="permissive") if tables else None, due, late, numbering
 
-    def _by(self) -> str:
-        return ", ".join(quoted(name) for name in (*self.keys, NUMBER))
+    def _made_one(self, parts: pa.Table, sessions: Sessions, chosen: Flags) -> pa.Table:
+        """The sessions of the chosen parts, which are all that these sessions have."""
+        numbered = parts.append_column(NUMBER, pa.array(sessions.number)).filter(pa.array(chosen))
+        grouping = replace(self._by_session, folds=(LOWEST,)) if self._apart else self._by_session
+        return _with_times(grouping.merged(numbered), parts.select(self.keys), sessions)
 
-    def _numbered(self, rows: pa.Table) -> pa.Table:
-        """Number the sessions of each key: a new one starts where the gap to all before is too long."""
-        keys = ", ".join(quoted(name) for name in self.keys)
-        partition = f"PARTITION BY {keys} " if keys else ""
-        order = f"{partition}ORDER BY {FIRST}"
-        rows = rows.drop_columns([NUMBER]) if NUMBER in rows.column_names else rows
-        return query(
-            f"SELECT * EXCLUDE (reach), sum(CASE WHEN {FIRST} - reach <= {self.gap} THEN 0 ELSE 1 END) "
-            f"OVER ({order} RANGE UNBOUNDED PRECEDING)::BIGINT AS {NUMBER} FROM ("
-            f"SELECT *, max({LAST}) OVER ({order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reach "
-            "FROM parts)",
-            parts=rows,
-        )
+    @property
+    def _by_session(self) -> Grouping:
+        return replace(self.grouping, by=(NUMBER,))
 
-    def _with_times(self, groups: pa.Table, numbered: pa.Table) -> pa.Table:
-        """The groups with the first and last time of each."""
-        times = query(
-            f"SELECT {self._by()}, min({FIRST}) AS {FIRST}, max({LAST}) AS {LAST} FROM parts GROUP BY {self._by()}",
-            parts=numbered,
-        )
-        groups = groups.drop_columns([name for name in (FIRST, LAST) if name in groups.column_names])
-        return query(
-            f"SELECT g.* EXCLUDE ({NUMBER}), t.{FIRST}, t.{LAST} FROM groups g "
-            f"JOIN times t ON {same((*self.keys, NUMBER), 'g', 't')}",
-            groups=groups,
-            times=times,
-        )
+    def _over(self, watermark: int) -> int:
+        """What was seen last before this has ended."""
+        return max(watermark - self.gap, -(2**63))
 
     def _changes(self, old: pa.Table | None, new: pa.Table | None) -> pa.Table | None:
         """How open sessions turned into others: each follows the oldest that it grew out of, the rest are deleted.
@@ -235,5 +253,20 @@ class SessionWindows:
         return query(f"SELECT {', '.join([*names, *values, *bounds])} FROM parts", parts=groups)
 
 
-def _all(table: pa.Table, value: bool) -> pa.Array:
-    return pa.repeat(pa.scalar(value), table.num_rows)
+def _with_times(folded: pa.Table, keys: pa.Table, sessions: Sessions) -> pa.Table:
+    """Sessions that were folded by their number, with their keys and their first and last times."""
+    number = folded[NUMBER].to_numpy()
+    table = keys.take(pa.array(sessions.row[number])) if keys.num_columns else folded.select([])
+    for name in folded.column_names:
+        table = table if name == NUMBER else table.append_column(name, folded[name])
+    table = table.append_column(FIRST, pa.array(sessions.first[number]))
+    return table.append_column(LAST, pa.array(sessions.last[number]))
+
+
+def _numbered(sessions: pa.Table, first: int) -> pa.Table:
+    """Sessions with numbers to go by."""
+    return sessions.append_column(WINDOW, pa.array(np.arange(first, first + sessions.num_rows)))
+
+
+def _windows(sessions: pa.Table | None) -> Numbers:
+    return np.zeros(0, np.int64) if sessions is None else windows(sessions)

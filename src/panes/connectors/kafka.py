@@ -1,0 +1,197 @@
+"""The options of Kafka streams and sinks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from panes.catalog import Column, Sink, Stream
+from panes.connectors.options import named, one_of, required
+from panes.errors import PanesError, suggestion
+
+CONNECTOR = "kafka"
+METADATA = ("key", "topic", "partition", "offset", "timestamp", "headers")
+PASSED_ON = "kafka."  # options of Kafka's own clients
+# What Panes calls Spark's options; their own names are as good.
+SPARK_NAMES = {
+    "topic": "subscribe",
+    "topic_pattern": "subscribePattern",
+    "starting_offsets": "startingOffsets",
+    "starting_timestamp": "startingTimestamp",
+    "max_offsets_per_trigger": "maxOffsetsPerTrigger",
+    "min_offsets_per_trigger": "minOffsetsPerTrigger",
+    "max_trigger_delay": "maxTriggerDelay",
+    "min_partitions": "minPartitions",
+    "fail_on_data_loss": "failOnDataLoss",
+    "group_id_prefix": "groupIdPrefix",
+}
+SPARKS = ("startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "assign", "maxRecordsPerPartition",
+          "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "kafkaConsumer.pollTimeoutMs")  # fmt: skip
+WHICH = ("subscribe", "subscribePattern", "assign")
+
+
+class Format(Enum):
+    JSON = "json"
+    CSV = "csv"
+    AVRO = "avro"
+    RAW = "raw"
+    DEBEZIUM = "debezium-json"
+
+
+class Changes(Enum):
+    """How a sink takes a changelog: as the last row of each key, or as rows."""
+
+    UPSERT = "upsert"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class KafkaSource:
+    """`spark` are the options for Spark's reader, `parser` those for the reader of the format."""
+
+    format: Format
+    spark: Mapping[str, str]
+    parser: Mapping[str, str] = field(default_factory=dict)
+    schema: str | None = None  # of Avro
+
+
+@dataclass(frozen=True)
+class KafkaSink:
+    """`spark` are the options for Spark's writer; `key` and `headers` are columns of the result."""
+
+    spark: Mapping[str, str]
+    key: tuple[str, ...]
+    headers: tuple[str, ...]
+    changes: Changes | None
+    parser: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_debezium(options: Mapping[str, str]) -> bool:
+    """Whether a stream is a changelog because of its format."""
+    formats = [value.lower() for name, value in options.items() if name.lower() == "format"]
+    return options.get("connector") == CONNECTOR and formats == [Format.DEBEZIUM.value]
+
+
+def check_stream(stream: Stream) -> None:
+    """Refuse what a stream of this connector cannot be; METADATA is Kafka's alone."""
+    if stream.options.get("connector") == CONNECTOR:
+        kafka_source(stream)
+        return
+    for column in stream.columns:
+        if column.metadata is not None:
+            hint = "Only connector = 'kafka' has METADATA columns."
+            raise PanesError("stream-options", f"{column.name} is METADATA, which this connector has not", None, hint)
+
+
+def kafka_source(stream: Stream) -> KafkaSource:
+    """A stream's options, if they can work."""
+    formats = [one.value for one in Format]
+    own = ("format", "bootstrap_servers", "avro_schema", "on_error", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
+    prefixes = (PASSED_ON, *(f"{name}." for name in formats))
+    options = named(CONNECTOR, _without_connector(stream.options), own, prefixes)
+    format_ = Format(one_of(options, "format", formats, None))
+    one_of(options, "on_error", ("fail",), "fail")
+    spark = _spark_options(options)
+    if sum(name in spark for name in WHICH) != 1:
+        raise PanesError("stream-options", f"the stream {stream.name} has no topic", None, "Add topic = '…'.")
+    parser = f"{format_.value.removeprefix('debezium-')}."
+    source = KafkaSource(
+        format_,
+        spark,
+        {name[len(parser) :]: value for name, value in options.items() if name.lower().startswith(parser)},
+        required(options, "avro_schema", '{"type": "record", …}') if format_ == Format.AVRO else None,
+    )
+    _check_columns(stream, source)
+    return source
+
+
+def _without_connector(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name != "connector"}
+
+
+def _spark_options(options: Mapping[str, str]) -> dict[str, str]:
+    if "kafka.bootstrap.servers" not in options:
+        required(options, "bootstrap_servers", "host:9092")
+    spark = {"kafka.bootstrap.servers": options.get("bootstrap_servers", "")}
+    for name, value in options.items():
+        if name in SPARK_NAMES or name in SPARK_NAMES.values() or name in SPARKS or name.startswith(PASSED_ON):
+            spark[SPARK_NAMES.get(name, name)] = value
+    return spark
+
+
+def value_columns(stream: Stream) -> list[Column]:
+    """The columns that a record's value holds."""
+    return [column for column in stream.columns if column.computed is None and column.metadata is None]
+
+
+def _check_columns(stream: Stream, source: KafkaSource) -> None:
+    for column in stream.columns:
+        if column.metadata is not None and column.metadata not in METADATA:
+            hint = suggestion(column.metadata, METADATA)
+            raise PanesError("unknown-column", f"a record of Kafka has no {column.metadata}", None, hint)
+    values = value_columns(stream)
+    if source.format == Format.RAW and (len(values) != 1 or values[0].type not in ("binary", "string")):
+        hint = "format = 'raw' has one column, BINARY or STRING, beside METADATA and computed ones."
+        raise PanesError("stream-options", f"the stream {stream.name} has other columns than a raw value", None, hint)
+    if source.format != Format.RAW and not values:
+        raise PanesError("stream-options", f"no column of {stream.name} is read from the records' values")
+    if source.format == Format.AVRO:
+        fields = [one["name"] for one in avro_fields(source.schema or "")]
+        for column in values:
+            if column.name not in fields:
+                hint = suggestion(column.name, fields)
+                raise PanesError("unknown-column", f"avro_schema has no field {column.name}", None, hint)
+
+
+def avro_fields(schema: str) -> Sequence[dict[str, Any]]:
+    """The fields of an Avro record."""
+    try:
+        found = json.loads(schema)["fields"]
+        if all("name" in one for one in found):
+            return list(found)
+    except (ValueError, TypeError, KeyError):
+        pass
+    hint = """Write avro_schema = '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]}'."""
+    raise PanesError("stream-options", "avro_schema is not the schema of a record", None, hint)
+
+
+def check_sink(sink: Sink) -> None:
+    if sink.options["connector"] == CONNECTOR:
+        kafka_sink(sink)
+
+
+def kafka_sink(sink: Sink) -> KafkaSink:
+    """A sink's options, if they can work."""
+    own = ("format", "bootstrap_servers", "topic", "key", "headers", "changelog")
+    options = named(CONNECTOR, _without_connector(sink.options), own, (PASSED_ON, "json."))
+    one_of(options, "format", ("json",), "json")
+    topic = required(options, "topic", "name")
+    changes = one_of(options, "changelog", [one.value for one in Changes], None) if "changelog" in options else None
+    spark = {name: value for name, value in _spark_options(options).items() if name not in WHICH} | {"topic": topic}
+    key, headers = (names(options.get(name, "")) for name in ("key", "headers"))
+    if changes == Changes.UPSERT.value and not key:
+        hint = "Add key = 'column, …': the columns that identify a row."
+        raise PanesError("stream-options", f"the sink {sink.name} upserts without a key", None, hint)
+    parser = {name[len("json.") :]: value for name, value in options.items() if name.lower().startswith("json.")}
+    return KafkaSink(spark, key, headers, Changes(changes) if changes else None, parser)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def check_loop(sink: Sink, streams: Iterable[Stream]) -> None:
+    """Refuse an INSERT into a topic that it reads: it would never come to an end."""
+    if sink.options["connector"] != CONNECTOR:
+        return
+    out = kafka_sink(sink).spark
+    for stream in streams:
+        if stream.options.get("connector") == CONNECTOR:
+            read = kafka_source(stream).spark
+            same = read["kafka.bootstrap.servers"] == out["kafka.bootstrap.servers"]
+            if same and out["topic"] in names(read.get("subscribe", "")):
+                raise PanesError("stream-options", f"INSERT INTO {sink.name} would read its own topic {out['topic']}")

@@ -1,0 +1,43 @@
+"""Options of one connector: their names in any case, and none that nobody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from panes.errors import PanesError, suggestion
+
+
+def named(
+    connector: str, options: Mapping[str, str], own: Collection[str], prefixes: tuple[str, ...]
+) -> dict[str, str]:
+    """Options by the names that the connector knows them by; those with a prefix are somebody else's to check.
+
+    >>> named("kafka", {"Topic": "t", "kafka.group.id": "x"}, ["topic"], ("kafka.",))
+    {'topic': 't', 'kafka.group.id': 'x'}
+    """
+    known = {name.lower(): name for name in own}
+    found = {}
+    for name, value in options.items():
+        if name.lower().startswith(prefixes):
+            found[name] = value
+        elif name.lower() in known:
+            found[known[name.lower()]] = value
+        else:
+            raise PanesError("stream-options", f"{connector} has no option {name}", None, suggestion(name, own))
+    return found
+
+
+def one_of(options: Mapping[str, str], name: str, values: Collection[str], default: str | None) -> str:
+    """The value of an option that has only a few."""
+    value = options.get(name, default)
+    if value is not None and value.lower() in values:
+        return value.lower()
+    listed = ", ".join(f"'{one}'" for one in values)
+    given = f"is '{value}'" if value is not None else "is missing"
+    raise PanesError("stream-options", f"the option {name} {given}", None, f"It is one of {listed}.")
+
+
+def required(options: Mapping[str, str], name: str, example: str) -> str:
+    if not options.get(name):
+        raise PanesError("stream-options", f"the option {name} is missing", None, f"Add {name} = '{example}'.")
+    return options[name]

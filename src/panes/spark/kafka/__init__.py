@@ -1,0 +1,1 @@
+"""Kafka, read and written with the connector of Spark."""

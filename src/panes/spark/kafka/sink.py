@@ -1,0 +1,102 @@
+"""Kafka out: each row of a result as a record, at least once, with an id that is the same when it comes again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from panes.compile import Compiled
+from panes.connectors.kafka import Changes, KafkaSink
+from panes.errors import PanesError, suggestion
+from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
+from panes.logical.result_key import missing_of_key
+from panes.spark.expressions import quoted
+from panes.spark.kafka.formats import literal
+
+ID = "panes-id"
+DELETED = "panes_deleted"
+JSON = {  # what Spark would leave out: NULLs, and what is below a millisecond
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+def check_result(sink: KafkaSink, name: str, compiled: Compiled) -> None:
+    """Refuse columns that the result has not, and a key that does not tell its rows apart."""
+    columns = [column.lower() for column in compiled.physical.columns]
+    for column in (*sink.key, *sink.headers):
+        if column.lower() not in columns:
+            hint = suggestion(column, compiled.physical.columns)
+            raise PanesError("unknown-column", f"the sink {name} names {column}, which the result has not", None, hint)
+    if sink.changes == Changes.UPSERT and compiled.physical.changelog:
+        missing = missing_of_key(compiled.logical, sink.key)
+        if missing is not None:
+            hint = "Select what identifies a row, and name all of it in the sink's key."
+            raise PanesError("stream-options", f"the key of the sink {name} lacks {missing}", None, hint)
+
+
+def write_kafka(df: DataFrame, sink: KafkaSink, changelog: bool, checkpoint: Path) -> DataStreamWriter:
+    """A writer for each micro-batch, since only there its number is known."""
+
+    def put(rows: DataFrame, batch: int) -> None:
+        records(rows, sink, changelog, f"{_checkpoint_id(checkpoint)}/{batch}").write.format("kafka").options(
+            **sink.spark
+        ).save()
+
+    return df.writeStream.foreachBatch(put)
+
+
+def _checkpoint_id(checkpoint: Path) -> str:
+    """What Spark calls a query for as long as its checkpoint lasts."""
+    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+
+
+def records(rows: DataFrame, sink: KafkaSink, changelog: bool, batch: str) -> DataFrame:
+    """Key, value and headers of a micro-batch's records; `batch` is its checkpoint and its number."""
+    value = _json(rows.columns, sink.parser)
+    if changelog and sink.changes == Changes.UPSERT:
+        value = _json([name for name in rows.columns if name != CHANGE], sink.parser)
+        value = f"CASE WHEN NOT {DELETED} THEN {value} END"
+        rows = last_of_key(rows, sink.key)
+    place = "spark_partition_id(), '/', monotonically_increasing_id() & 8589934591"  # Spark numbers rows in 33 bits
+    headers = [
+        _header(ID, f"concat({literal(batch)}, '/', {place})"),
+        *(_header(name, quoted(name)) for name in sink.headers),
+    ]
+    key = [f"{_key(sink)} AS key"] if sink.key else []
+    return rows.selectExpr(*key, f"{value} AS value", f"array({', '.join(headers)}) AS headers")
+
+
+def last_of_key(changes: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The row that each key of a micro-batch has after its changes, or that it has none.
+
+    A key may be deleted in one shard and inserted in another: they come together here, and one record is left.
+    """
+    keys = ", ".join(quoted(name) for name in key)
+    partitions = int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    together = changes.repartition(partitions, *(quoted(name) for name in key))
+    deleted = together.selectExpr("*", f"{CHANGE} NOT IN ('{INSERT}', '{AFTER}') AS {DELETED}")
+    ranked = deleted.selectExpr("*", f"row_number() OVER (PARTITION BY {keys} ORDER BY {DELETED}) AS panes_rank")
+    return ranked.where("panes_rank = 1").drop("panes_rank")
+
+
+def _json(columns: Sequence[str], options: Mapping[str, str]) -> str:
+    given = {**JSON, **options}
+    pairs = ", ".join(f"{literal(name)}, {literal(text)}" for name, text in given.items())
+    return f"to_json(struct({', '.join(quoted(name) for name in columns)}), map({pairs}))"
+
+
+def _key(sink: KafkaSink) -> str:
+    """The text of one column, or an object of several."""
+    if len(sink.key) > 1:
+        return _json(sink.key, sink.parser)
+    return f"CAST({quoted(sink.key[0])} AS STRING)"
+
+
+def _header(name: str, sql: str) -> str:
+    return f"struct({literal(name)} AS key, CAST(CAST({sql} AS STRING) AS BINARY) AS value)"

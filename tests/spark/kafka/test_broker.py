@@ -1,0 +1,37 @@
+"""Brokers are asked before anything starts."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from panes.errors import PanesError
+from panes.spark.kafka.broker import check_topics
+
+pytestmark = pytest.mark.spark
+
+
+def refused(spark: SparkSession, servers: str, *topics: str) -> PanesError:
+    with pytest.raises(PanesError) as caught:
+        check_topics(spark, {"kafka.bootstrap.servers": servers, "subscribe": "x"}, topics)
+    assert caught.value.code == "broker-failed"
+    return caught.value
+
+
+def test_a_broker_that_is_there(kafka: str, spark: SparkSession) -> None:
+    check_topics(spark, {"kafka.bootstrap.servers": kafka}, ())
+
+
+def test_a_topic_that_is_missing(kafka: str, spark: SparkSession) -> None:
+    assert f"Kafka at {kafka} has no topic nowhere" in refused(spark, kafka, "nowhere").message
+
+
+def test_a_broker_that_does_not_answer(kafka: str, spark: SparkSession) -> None:
+    assert "Kafka at 127.0.0.1:1: " in refused(spark, "127.0.0.1:1").message
+
+
+def test_settings_that_cannot_be(kafka: str, spark: SparkSession) -> None:
+    options = {"kafka.bootstrap.servers": kafka, "kafka.security.protocol": "NONSENSE"}
+    with pytest.raises(PanesError) as caught:
+        check_topics(spark, options, ())
+    assert "NONSENSE" in caught.value.message

@@ -1,0 +1,69 @@
+"""The records that a micro-batch becomes, before they are in Kafka."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from panes.connectors.kafka import Changes, KafkaSink
+from panes.spark.kafka.sink import records
+
+pytestmark = pytest.mark.spark
+
+
+def sink(key: tuple[str, ...], headers: tuple[str, ...] = (), changes: Changes | None = None) -> KafkaSink:
+    return KafkaSink({}, key, headers, changes)
+
+
+def made(df: DataFrame, out: KafkaSink, changelog: bool = False) -> list[tuple[Any, Any, dict[str, bytes]]]:
+    found = records(df, out, changelog, "id/7").collect()
+    return [
+        (row["key"], json.loads(row["value"]) if row["value"] else None, {h["key"]: h["value"] for h in row["headers"]})
+        for row in found
+    ]
+
+
+def test_rows(spark: SparkSession) -> None:
+    df = spark.createDataFrame([("a", None, 1), ("b", 2, 2)], "k string, `v w` int, h int").coalesce(1)
+    df = df.selectExpr("*", "timestamp'2024-01-01 00:00:00.000001' AS ts")
+    (first, second) = made(df, sink(("k",), ("h",)))
+    ts = "2024-01-01T00:00:00.000001Z"
+    assert first == ("a", {"k": "a", "v w": None, "h": 1, "ts": ts}, {"panes-id": b"id/7/0/0", "h": b"1"})
+    assert second == ("b", {"k": "b", "v w": 2, "h": 2, "ts": ts}, {"panes-id": b"id/7/0/1", "h": b"2"})
+
+
+def test_ids_are_unique_over_partitions(spark: SparkSession) -> None:
+    df = spark.range(10).repartition(3)
+    ids = [headers["panes-id"] for _, _, headers in made(df, sink(("id",)))]
+    assert len(set(ids)) == 10
+    assert ids == [headers["panes-id"] for _, _, headers in made(df, sink(("id",)))]
+
+
+def test_several_columns_are_an_object(spark: SparkSession) -> None:
+    df = spark.createDataFrame([("a", 1)], "k string, v int")
+    ((key, _, _),) = made(df, sink(("v", "k")))
+    assert json.loads(key) == {"v": 1, "k": "a"}
+
+
+def test_upserts(spark: SparkSession) -> None:
+    """A key that is deleted in one partition and inserted in another is there afterwards."""
+    changes = [
+        ("delete", "moved", 1), ("update_preimage", "changed", 1), ("delete", "gone", 1),
+        ("insert", "new", 2), ("update_postimage", "changed", 2), ("insert", "moved", 2),
+    ]  # fmt: skip
+    for rows in (changes, changes[::-1]):
+        df = spark.createDataFrame(rows, "_change_type string, k string, v int").repartition(3)
+        found = made(df, sink(("k",), changes=Changes.UPSERT), changelog=True)
+        assert sorted((key, value) for key, value, _ in found) == [
+            ("changed", {"k": "changed", "v": 2}), ("gone", None), ("moved", {"k": "moved", "v": 2}),
+            ("new", {"k": "new", "v": 2}),
+        ]  # fmt: skip
+
+
+def test_changes_as_rows(spark: SparkSession) -> None:
+    df = spark.createDataFrame([("delete", "a")], "_change_type string, k string")
+    ((key, value, _),) = made(df, sink(("k",), changes=Changes.ROWS), changelog=True)
+    assert (key, value) == ("a", {"_change_type": "delete", "k": "a"})
