@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -36,13 +35,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--queries", type=int, default=5000, help="how many random queries a slow run tries")
 
 
-def _connectors() -> dict[str, str]:
-    """What a Spark that starts needs to have the connectors; tests that need them say so where they are missing."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Java has its jars from its start, whichever test starts it: so they are named before the first test runs."""
+    if any(item.get_closest_marker("spark") for item in session.items) and not session.config.option.collectonly:
+        _name_connectors()
+
+
+def _name_connectors() -> None:
+    """Name the connectors for every Spark that starts here; tests that need them say so where they are missing."""
     try:
         files = ",".join(map(str, jars("connectors", CONNECTORS, alone=True)))
     except MissingError:
-        return {}
-    return {} if "PYSPARK_SUBMIT_ARGS" in os.environ else {"PYSPARK_SUBMIT_ARGS": f"--jars {files} pyspark-shell"}
+        return
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {files} pyspark-shell")
 
 
 @pytest.fixture(scope="session")
@@ -50,8 +55,7 @@ def spark() -> Iterator[SparkSession]:
     """One Spark session for all tests that need one."""
     from panes.spark.session import embedded
 
-    with patch.dict(os.environ, _connectors()):
-        session = embedded(2)
+    session = embedded(2)
     yield session
     session.stop()
 

@@ -77,7 +77,8 @@ def test_describe_a_view_and_a_sink() -> None:
 
 
 def test_secrets_are_not_printed() -> None:
-    stream = "CREATE STREAM t (a INT) WITH (connector = 'kafka', kafka.sasl.jaas.config = 'hunter2', topic = 'a')"
+    kafka = "connector = 'kafka', bootstrap_servers = 'b:9092', topic = 'a', format = 'json'"
+    stream = f"CREATE STREAM t (a INT) WITH ({kafka}, kafka.sasl.jaas.config = 'hunter2')"
     sink = "CREATE SINK s WITH (connector = 'pg', PassWord = 'hunter2', url = 'pg://me:hunter2@db/x', key = 'shop')"
     *_, of_stream, of_sink = run(stream, sink, "DESCRIBE t", "DESCRIBE s")
     assert "hunter2" not in f"{of_stream} {of_sink}"
