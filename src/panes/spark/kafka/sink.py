@@ -12,13 +12,13 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from panes.compile import Compiled
 from panes.connectors.kafka import Changes, KafkaSink
 from panes.errors import PanesError, suggestion
-from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
+from panes.kernels.changelog.changes import CHANGE
 from panes.logical.result_key import missing_of_key
 from panes.spark.expressions import quoted
 from panes.spark.kafka.formats import literal
+from panes.spark.last_of_key import DELETED, last_of_key
 
 ID = "panes-id"
-DELETED = "panes_deleted"
 JSON = {  # what Spark would leave out: NULLs, and what is below a millisecond
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -70,19 +70,6 @@ def records(rows: DataFrame, sink: KafkaSink, changelog: bool, batch: str) -> Da
     ]
     key = [f"{_key(sink)} AS key"] if sink.key else []
     return rows.selectExpr(*key, f"{value} AS value", f"array({', '.join(headers)}) AS headers")
-
-
-def last_of_key(changes: DataFrame, key: Sequence[str]) -> DataFrame:
-    """The row that each key of a micro-batch has after its changes, or that it has none.
-
-    A key may be deleted in one shard and inserted in another: they come together here, and one record is left.
-    """
-    keys = ", ".join(quoted(name) for name in key)
-    partitions = int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    together = changes.repartition(partitions, *(quoted(name) for name in key))
-    deleted = together.selectExpr("*", f"{CHANGE} NOT IN ('{INSERT}', '{AFTER}') AS {DELETED}")
-    ranked = deleted.selectExpr("*", f"row_number() OVER (PARTITION BY {keys} ORDER BY {DELETED}) AS panes_rank")
-    return ranked.where("panes_rank = 1").drop("panes_rank")
 
 
 def _json(columns: Sequence[str], options: Mapping[str, str]) -> str:
