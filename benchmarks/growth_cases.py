@@ -46,10 +46,12 @@ class Feed:
     seconds: int = 1  # that a large one spans
     outputs: tuple[str, ...] = ()
     change: str = INSERT
+    each: int = ROWS  # rows of a micro-batch that is measured
+    shards: int = 0  # only packed, for so many
 
     def rows(self, number: int) -> pa.Table:
         """A key each in the large ones, one after the other, so that all keys are there."""
-        count = self.large if number < 0 else ROWS
+        count = self.large if number < 0 else self.each
         random = np.random.default_rng(number + self.before)
         first = (number + self.before) * count
         keys = np.arange(first, first + count) % self.keys if number < 0 else random.integers(0, self.keys, count)
@@ -178,6 +180,10 @@ APPENDED = {
 }
 
 
+def packed(shards: int) -> tuple[Kernel, Feed]:
+    return lag(), Feed(10_000, each=1_000_000, shards=shards)
+
+
 def latest(keys: int) -> tuple[Kernel, Feed]:
     kernel = Normalize((KEY,), (VALUE,), CHANGE, (PLACE,), sequence=PLACE, time=TIME)
     return kernel, Feed(keys, before=10, large=keys // 10, change=AFTER)
@@ -226,4 +232,5 @@ CASES = [
         for name, call in APPENDED.items()
     ),
     Case("keep latest by sequence", "keys", (10_000, 1_000_000), latest),
+    Case("1,000,000 rows packed for their shards", "shuffle partitions", (2, 200), packed),
 ]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from statistics import median
 
+from benchmarks.page_figures import FOLDER, machine, replace_figures, table
 from benchmarks.peers.environments import Peer
 from benchmarks.peers.plot import Bar, Group, chart
 from benchmarks.peers.runner import Outcome
 
-FOLDER = Path("docs/benchmarks")
 BEGIN, END = "<!-- figures: written by make bench-peers -->", "<!-- end of figures -->"
 
 
@@ -141,11 +138,7 @@ class Report:
         (FOLDER / "peers.json").write_text(json.dumps({**about, "runs": runs}, indent=1) + "\n", encoding="utf-8")
         for keys in dict.fromkeys(case.keys for case in self.cases):
             (FOLDER / plot_name(keys)).write_text(self._plot(keys), encoding="utf-8")
-        page = FOLDER / "index.md"
-        text = page.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        _, _, after = rest.partition(END)
-        page.write_text(f"{before}{BEGIN}\n\n{self.markdown()}\n\n{END}{after}", encoding="utf-8")
+        replace_figures(FOLDER / "index.md", BEGIN, END, self.markdown())
 
     def _plot(self, keys: int) -> str:
         names = [peer.name for peer in self.peers]
@@ -160,18 +153,3 @@ class Report:
 
 def plot_name(keys: int) -> str:
     return f"peers-{keys}-keys.svg"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *("---:" if len(head) > 3 else "---" for _ in head[1:])], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def machine() -> str:
-    """What it was measured on."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    name = names[0] if names else platform.machine()
-    system = f"{platform.system()}, Python {platform.python_version()}"
-    return f"{os.cpu_count()} cores ({name}), {memory:.0f} GB of memory, {system}"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from panes.kernels.duck import query
 from panes.kernels.state.key_hash import HASH, agree, encoding, hashes, matches, sorted_by_hash
 
 KEYS = {
@@ -53,10 +54,27 @@ def test_rows_of_a_key_stay_in_order(rows: list[tuple[str, int]]) -> None:
     assert sorted_by_hash(found, ["k"]).equals(found)
 
 
-def test_agreement_counts_null_and_nan_as_equal() -> None:
-    one = pa.table({"k": pa.array([1.0, None, math.nan, 0.0, 2.0])})
-    other = pa.table({"k": pa.array([1.0, None, math.nan, -0.0, 3.0])})
-    assert agree(one, other, ["k"]).tolist() == [True, True, True, True, False]
+@pytest.mark.parametrize("type_", KEYS)
+def test_agreement_is_duckdbs(type_: str) -> None:
+    """Every value beside every other; NULL agrees with NULL, NaN with NaN, 0.0 with -0.0."""
+    places = np.arange(len(KEYS[type_]))
+    left, right = (
+        KEYS[type_].take(pa.array(at)) for at in (np.repeat(places, len(places)), np.tile(places, len(places)))
+    )
+    expected = query(
+        "SELECT l.k IS NOT DISTINCT FROM r.k AS same FROM one l POSITIONAL JOIN other r",
+        one=pa.table({"k": left}),
+        other=pa.table({"k": right}),
+    )["same"].to_pylist()
+    assert agree(pa.table({"k": left}), pa.table({"k": right}), ["k"]).tolist() == expected
+    assert expected[:4] == [True, False, False, True]
+
+
+def test_rows_agree_in_all_columns() -> None:
+    one = pa.table({"a": [1, 1, 2], "b": ["x", "x", None]})
+    other = pa.table({"a": [1, 1, 2], "b": ["x", "y", None]})
+    assert agree(one, other, ["a", "b"]).tolist() == [True, False, True]
+    assert agree(one, other, []).tolist() == [True, True, True]
 
 
 def test_the_encoding_is_that_of_this_duckdb() -> None:

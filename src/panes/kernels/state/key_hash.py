@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from panes.kernels.duck import query, quoted, same
 from panes.kernels.partitions import Codes
@@ -76,12 +77,30 @@ def matches(ascending: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[Code
 
 
 def agree(rows: pa.Table, others: pa.Table, by: Sequence[str]) -> Flags:
-    """Which rows agree in columns `by` with the other row at their place; NULL agrees with NULL."""
-    if not by or not rows.num_rows:
-        return np.full(rows.num_rows, True)
+    """Which rows agree in columns `by` with the other row at their place; NULL agrees with NULL, and NaN with NaN."""
+    found: Flags = np.full(rows.num_rows, True)
+    for name in by if rows.num_rows else ():
+        found &= _same(rows[name], others[name])
+    return found
+
+
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Flags:
+    if left.type != right.type or pa.types.is_nested(left.type):
+        return _same_nested(left, right)
+    same = pc.equal(left, right)
+    if pa.types.is_floating(left.type):
+        same = pc.or_(same, pc.and_(pc.is_nan(left), pc.is_nan(right)))
+    if left.null_count or right.null_count:
+        same = pc.coalesce(same, pc.and_(pc.is_null(left), pc.is_null(right)))
+    found: Flags = same.to_numpy()
+    return found
+
+
+def _same_nested(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Flags:
+    """By DuckDB, which compares what Arrow does not; a query takes as long as Arrow does for 100,000 numbers."""
     found: Flags = query(
-        f"SELECT {same(by, 'l', 'r')} AS same FROM left_side l POSITIONAL JOIN right_side r",
-        left_side=rows.select(by),
-        right_side=others.select(by),
-    )["same"].to_numpy(zero_copy_only=False)
+        f"SELECT {same(['v'], 'l', 'r')} AS same FROM left_side l POSITIONAL JOIN right_side r",
+        left_side=pa.table({"v": left}),
+        right_side=pa.table({"v": right}),
+    )["same"].to_numpy()
     return found
