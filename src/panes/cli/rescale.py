@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from panes.cli.script_file import console, reported_errors
+from panes.cli.spark_options import Conf, Packages, packages_of, settings_of
 
 
 def rescale(
@@ -17,6 +18,8 @@ def rescale(
         str | None,
         typer.Option(help="The folder of files that a writeStream of your own writes: its log needs an entry."),
     ] = None,
+    conf: Conf = None,
+    packages: Packages = None,
 ) -> None:
     """Spread the state of a checkpoint over another number of partitions, while no query runs on it."""
     if not checkpoint.is_dir():
@@ -25,6 +28,7 @@ def rescale(
     from panes.spark.session import embedded
 
     with reported_errors():
-        for one in rescaled(checkpoint, partitions, embedded(), sink):
+        spark = embedded(packages=packages_of(packages), settings=settings_of(conf))
+        for one in rescaled(checkpoint, partitions, spark, sink):
             query = f"{one.query}: " if one.query else ""
             console.print(f"{query}{one.before} → {one.after} partitions", markup=False)

@@ -12,6 +12,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from panes.cli.script_file import console, reported_errors
+from panes.cli.spark_options import Conf, Packages, packages_of, settings_of
 
 if TYPE_CHECKING:
     from panes.spark.state_report import OperatorState
@@ -22,6 +23,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def state(
     checkpoint: Annotated[Path, typer.Argument(help="The folder of --checkpoint, or of Spark's checkpointLocation.")],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with all that each operator depends on.")] = False,
+    conf: Conf = None,
+    packages: Packages = None,
 ) -> None:
     """Show whose state a checkpoint holds, and how much of it each shard has."""
     if not checkpoint.is_dir():
@@ -30,7 +33,8 @@ def state(
     from panes.spark.state_report import state_of
 
     with reported_errors():
-        operators = list(state_of(checkpoint, embedded()))
+        spark = embedded(packages=packages_of(packages), settings=settings_of(conf))
+        operators = list(state_of(checkpoint, spark))
     if as_json:
         typer.echo(json.dumps([_as_json(one) for one in operators], indent=2))
         return
