@@ -12,25 +12,28 @@ from typer.testing import CliRunner
 from panes import Engine
 from panes.cli.main import app
 from panes.errors import PanesError
+from panes.spark import lease
 from panes.spark.lock import locked
 from panes.spark.session import embedded
 from panes.spark.store import store_path
 
-QUERY = "SELECT k, window_start() AS w, sum(v) AS s, count(*) AS n FROM t GROUP BY tumblingwindow('ss', 10), k"
+WINDOWS = "SELECT k, window_start() AS w, sum(v) AS s, count(*) AS n FROM t GROUP BY tumblingwindow('ss', 10), k"
 ROWS = "SELECT k, v, lag(v) OVER (PARTITION BY k ORDER BY ts) AS before FROM t"
 BATCH = "SELECT k, w.start, sum(v), count(*) FROM (SELECT *, window(ts, '10 seconds') AS w FROM t) GROUP BY k, w"
 COLUMNS = "ts TIMESTAMP, k STRING, v BIGINT"
 
 
-def script(at: str, query: str = QUERY) -> str:
-    return f"""
+def script(at: str, **queries: str) -> str:
+    """A script that writes the results of queries to folders of their names."""
+    stream = f"""
         CREATE STREAM t ({COLUMNS}, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
         WITH (connector = 'json', path = '{at}/in', maxFilesPerTrigger = '1');
-        CREATE SINK sums WITH (connector = 'parquet', path = '{at}/sums');
-        CREATE SINK rows WITH (connector = 'parquet', path = '{at}/rows');
-        INSERT INTO sums {query};
-        INSERT INTO rows {ROWS};
     """
+    inserts = (
+        f"CREATE SINK {name} WITH (connector = 'parquet', path = '{at}/{name}'); INSERT INTO {name} {query};"
+        for name, query in queries.items()
+    )
+    return stream + "\n".join(inserts)
 
 
 def feed(at: str, number: int, spark: SparkSession) -> None:
@@ -43,12 +46,12 @@ def feed(at: str, number: int, spark: SparkSession) -> None:
     store_path(f"{at}/in/{number}.json", spark).publish("\n".join(map(json.dumps, rows)))
 
 
-def equal_to_batch(at: str, spark: SparkSession) -> list[int]:
-    """How many rows of each result are too many or too few, and how many there are."""
+def differences(at: str, spark: SparkSession, **batches: str) -> list[int]:
+    """Of each result how many rows are missing, how many are too many, and how many there are."""
     spark.read.schema(COLUMNS).json(f"{at}/in").createOrReplaceTempView("t")
     found = []
-    for name, batch in (("sums", BATCH), ("rows", ROWS)):
-        expected, held = spark.sql(batch), spark.read.parquet(f"{at}/{name}")
+    for name, batch in batches.items():
+        expected, held = spark.sql(batch).cache(), spark.read.parquet(f"{at}/{name}").cache()
         found += [expected.exceptAll(held).count(), held.exceptAll(expected).count(), held.count()]
     return found
 
@@ -63,33 +66,37 @@ def code(action: Callable[[], object]) -> str:
 
 def whole(at: str, settings: dict[str, str]) -> dict[str, object]:
     """Start, stop, restart, what is refused, the end, and what `panes state` says."""
-    engine = Engine(settings=settings, shards=2)
+    engine = Engine(settings={**settings, "spark.sql.shuffle.partitions": "1"}, shards=2)
     spark, checkpoint = engine.spark, f"{at}/checkpoint"
     found: dict[str, object] = {}
     feed(at, 0, spark)
-    engine.run(script(at), checkpoint=checkpoint, once=True)
+    engine.run(script(at, sums=WINDOWS), checkpoint=checkpoint, once=True)
 
-    def again(query: str = QUERY, **options: bool) -> None:
-        Engine(spark).run(script(at, query), checkpoint=checkpoint, **(options or {"once": True}))
+    def again(query: str = WINDOWS, checkpoint: str = checkpoint, flush: bool = False) -> None:
+        Engine(spark).run(script(at, sums=query), checkpoint=checkpoint, once=True, flush=flush)
 
-    found["another query"] = code(lambda: again(QUERY.replace("10", "20")))
+    lease.BEAT = 1.0
+    found["another query"] = code(lambda: again(WINDOWS.replace("10", "20")))
     with locked([store_path(f"{checkpoint}/1-sums", spark)]):
         found["in use"] = code(again)
     told = CliRunner().invoke(app, ["state", checkpoint, "--json"])
     found["state"] = [one["query"] for one in json.loads(told.output)] if told.exit_code == 0 else told.output
-    found["another checkpoint"] = code(lambda: Engine(spark).run(script(at), checkpoint=f"{at}/another", once=True))
-    found["no bucket"] = code(lambda: Engine(spark).run(script(at), checkpoint="s3a://nobody/x", once=True))
+    found["another checkpoint"] = code(lambda: again(checkpoint=f"{at}/another"))
+    found["no bucket"] = code(lambda: again(checkpoint="s3a://nobody/x"))
+    elsewhere = script(at, sums=WINDOWS).replace(f"{at}/in", "s3a://nobody/in")
+    found["no stream"] = code(lambda: Engine(spark).run(elsewhere, checkpoint=f"{at}/elsewhere", once=True))
     feed(at, 1, spark)
     again(flush=True)
     found["ended"] = code(again)
-    found["equal"] = equal_to_batch(at, spark)
+    found["differences"] = differences(at, spark, sums=BATCH)
     return found
 
 
 def run(at: str, settings: dict[str, str]) -> dict[str, object]:
     """Read all, to be killed."""
-    Engine(settings=settings, shards=2).run(script(at), checkpoint=f"{at}/checkpoint", flush=True)
-    return {"equal": equal_to_batch(at, embedded())}
+    engine = Engine(settings=settings, shards=2)
+    engine.run(script(at, sums=WINDOWS, rows=ROWS), checkpoint=f"{at}/checkpoint", flush=True)
+    return {"differences": differences(at, engine.spark, sums=BATCH, rows=ROWS)}
 
 
 def fill(at: str, settings: dict[str, str]) -> dict[str, object]:

@@ -10,7 +10,7 @@ from panes.compile import Compiled
 from panes.errors import CODES, PanesError
 from panes.physical import plan as physical
 from panes.spark.refusals import place
-from panes.spark.store_errors import full_or_forbidden
+from panes.spark.store_errors import full_or_forbidden, refused_by_store
 
 RAISED = re.compile(r"\bPanesError: (?P<code>[a-z-]+): (?P<message>.*)(?:\nhint: (?P<hint>.*))?")
 # SQLSTATE 22 is for data; behind it Spark quotes the expression that failed, and underlines the part of it.
@@ -84,7 +84,7 @@ def refused_by_spark(code: str, what: str) -> Iterator[None]:
         found = CONDITION.search(str(error))
         if found is not None:
             raise PanesError(code, f"{what}: {found[0]}") from error
-        refused = full_or_forbidden(str(error), f" ({what})")
+        refused = full_or_forbidden(str(error), f" ({what})") or refused_by_store(error, what)
         if refused is not None:
             raise refused from error
         raise

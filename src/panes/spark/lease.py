@@ -84,7 +84,7 @@ class _Lease:
                 if now is None:
                     del others[key]
                 elif now != before:
-                    text = f"a query is running on {file.parent.parent}{_who(now)}"
+                    text = f"a query is running on {file.parent.parent}{_who(now) or _who(before)}"
                     raise PanesError("checkpoint-in-use", text, None, "Stop it first.")
         for file, _ in others.values():
             file.remove()

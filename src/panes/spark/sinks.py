@@ -12,7 +12,7 @@ from panes.spark.folders import FILES
 from panes.spark.kafka.broker import check_topics
 from panes.spark.kafka.sink import write_kafka
 from panes.spark.packages import check_packages, has_source
-from panes.spark.store import StorePath, store_path
+from panes.spark.store import StorePath, is_reachable, store_path
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -46,9 +46,12 @@ def written_folder(sink: Sink) -> str | None:
 
 
 def check_unwritten(sink: Sink, spark: SparkSession) -> None:
-    """Refuse a folder of files that another checkpoint has written to: Spark would skip the first micro-batches."""
+    """Refuse a folder of files that another checkpoint has written to: Spark would skip the first micro-batches.
+
+    Of a folder in another store nobody can tell over Spark Connect.
+    """
     path = written_folder(sink)
-    if path is None:
+    if path is None or not is_reachable(path, spark):
         return
     if any(name[:1].isdigit() for name in (store_path(path, spark) / "_spark_metadata").names()):
         hint = "Go on with the checkpoint that was used for it, or give the sink another path."

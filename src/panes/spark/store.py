@@ -63,12 +63,17 @@ def store_path(given: str | Path, spark: SparkSession) -> StorePath:
         scheme = scheme_of(hadoop.get("fs.defaultFS")) if hadoop is not None else "file"
     if scheme == "file":
         return LocalPath(Path(folder(path)))
-    if hadoop is None:
+    if not is_reachable(path, spark):
         hint = "Start it without Spark Connect, or take a folder that this machine and the server share."
         raise PanesError("store-failed", f"{path} cannot be reached over Spark Connect", None, hint)
     with _reached(path, spark):
         made = _java_path(path, spark)
         return HadoopPath(made.getFileSystem(hadoop).makeQualified(made).toString(), spark)
+
+
+def is_reachable(path: str, spark: SparkSession) -> bool:
+    """Whether Panes can read and write there: over Spark Connect, on this machine alone."""
+    return scheme_of(path) in (None, "file") or hadoop_of(spark) is not None
 
 
 def hadoop_of(spark: SparkSession) -> Any | None:

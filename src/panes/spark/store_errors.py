@@ -20,6 +20,7 @@ HINTS = {errno.ENOSPC: ROOM, errno.EDQUOT: ROOM, errno.EROFS: RIGHTS, errno.EACC
 WORDS = {**{os.strerror(number): hint for number, hint in HINTS.items()}, "Mkdirs failed to create": RIGHTS}
 SYSTEM = re.compile(rf"(?P<line>[^\n]*(?P<words>{'|'.join(map(re.escape, WORDS))})[^\n]*)")
 ARTIFACTS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "hadoop-gcp"}
+SETTINGS = "Look at the settings of its file system: spark.hadoop.fs.…"
 NO_CLASS = ("ClassNotFoundException", "NoClassDefFoundError", "No FileSystem for scheme")
 EXCEPTION = re.compile(r"^.*?\b(?:[\w$]+\.)*[\w$]+(?:Exception|Error): ")
 
@@ -40,13 +41,19 @@ def refused_by_java(path: str, error: Exception, spark: SparkSession) -> PanesEr
     text = _text(error)
     if any(words in text for words in NO_CLASS):
         return _no_jar(path, text, spark)
-    hint = "Look at the settings of its file system: spark.hadoop.fs.…"
-    return PanesError("store-failed", f"{path} cannot be reached: {_short(text)}", None, hint)
+    return PanesError("store-failed", f"{path} cannot be reached: {_short(text)}", None, SETTINGS)
+
+
+def refused_by_store(error: Exception, what: str) -> PanesError | None:
+    """What went wrong when Spark itself looked at a store, if it did."""
+    if not isinstance(error, Py4JJavaError) or "java.io.IOException" not in _classes(error):
+        return None
+    return PanesError("store-failed", f"{what}: {_short(_text(error))}", None, SETTINGS)
 
 
 def is_missing(error: BaseException | None) -> bool:
     """Whether Hadoop says that there is no such file."""
-    return isinstance(error, Py4JJavaError) and _class(error) == "java.io.FileNotFoundException"
+    return isinstance(error, Py4JJavaError) and _classes(error)[0] == "java.io.FileNotFoundException"
 
 
 def _no_jar(path: str, text: str, spark: SparkSession) -> PanesError:
@@ -62,8 +69,13 @@ def _text(error: Exception) -> str:
     return str(error.java_exception.toString() if isinstance(error, Py4JJavaError) else error)
 
 
-def _class(error: Py4JJavaError) -> str:
-    return str(error.java_exception.getClass().getName())
+def _classes(error: Py4JJavaError) -> list[str]:
+    """The class of an error of Java, and those above it."""
+    found, now = [], error.java_exception.getClass()
+    while now is not None:
+        found.append(str(now.getName()))
+        now = now.getSuperclass()
+    return found
 
 
 def _short(text: str) -> str:
