@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,14 +27,21 @@ class Engine:
     `spark` is the session to run in; without one, it is the session that is there, and else an embedded local Spark,
     started when first needed. `shards` is the number of shards of keyed operators, at most so many partitions share the
     work; by default one for each of the session's shuffle partitions. `packages` are Maven coordinates of jars for an
-    embedded Spark; those of connectors that are declared before it starts are added to them.
+    embedded Spark; those of connectors that are declared before it starts are added to them. `settings` are Spark's, by
+    name, for a session that Panes starts: `spark.master` and `spark.hadoop.…` too.
     """
 
     def __init__(
-        self, spark: SparkSession | None = None, *, shards: int | None = None, packages: Sequence[str] = ()
+        self,
+        spark: SparkSession | None = None,
+        *,
+        shards: int | None = None,
+        packages: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self._spark = spark
         self._packages = tuple(packages)
+        self._settings = dict(settings or {})
         self._shards = shards
         self.frames: dict[str, DataFrame] = {}
         self.catalog = Catalog(tables=self._table)
@@ -51,7 +58,7 @@ class Engine:
             from panes.spark.session import embedded
 
             needed = needed_packages([*self.catalog.streams, *self.catalog.sinks])
-            self._spark = embedded(packages=list(dict.fromkeys([*self._packages, *needed])))
+            self._spark = embedded(packages=list(dict.fromkeys([*self._packages, *needed])), settings=self._settings)
         return self._spark
 
     def stream(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def run(
     file: Annotated[Path, typer.Argument(help="A script of SQL statements; - reads standard input.")],
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder for state and progress: a run with the same folder goes on there.")
+        str | None, typer.Option(help="Folder for state and progress: a run with the same folder goes on there.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Stop when the input that is there has been read.")] = False,
     flush: Annotated[

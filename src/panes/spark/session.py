@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from urllib.parse import urlsplit
+from collections.abc import Mapping, Sequence
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
+from panes.spark.folders import scheme_of
 from panes.spark.packages import SETTING, unresolved
+from panes.spark.store import hadoop_of
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -24,33 +25,52 @@ FASTER = {  # set where the session does not say otherwise
 }
 
 
-def embedded(cores: int | None = None, packages: Sequence[str] = ()) -> SparkSession:
-    """A local Spark with small defaults; a session that is there already keeps its settings."""
+def embedded(
+    cores: int | None = None, packages: Sequence[str] = (), settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A local Spark with small defaults, or what `settings` say; a session that is there already takes what it can."""
+    settings = settings or {}
     found = _running()
     if found is not None:
+        for name, value in settings.items():
+            if found.conf.get(name, None) != value:
+                found.conf.set(name, value)
         return prepare(found)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    cores = cores or os.cpu_count() or 2
-    builder = (
-        SparkSession.builder.master(f"local[{cores}]")
-        .appName("panes")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", str(cores))
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.python.unix.domain.socket.enabled", "true")
-        .config("spark.python.daemon.module", "panes.spark.daemon")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-    )
-    if packages:
-        builder = builder.config(SETTING, ",".join(packages))
+    builder = SparkSession.builder.appName("panes")
+    wanted = {**_defaults(cores or os.cpu_count() or 2, settings), **settings}
+    needed = [*packages, *(one for one in wanted.get(SETTING, "").split(",") if one)]
+    if needed:
+        wanted[SETTING] = ",".join(dict.fromkeys(needed))
+    for name, value in wanted.items():
+        builder = builder.config(name, value)
     try:
         spark = builder.getOrCreate()
     except PySparkRuntimeError as error:
-        raise (unresolved(packages) if packages else error) from None
-    spark.sparkContext.setLogLevel("ERROR")
+        raise (unresolved(needed) if needed else error) from None
+    if "spark.remote" not in settings:
+        spark.sparkContext.setLogLevel("ERROR")
     return prepare(spark)
+
+
+def _defaults(cores: int, settings: Mapping[str, str]) -> dict[str, str]:
+    """What a session starts with; one on a cluster has an idea of its own of its size, a server of everything."""
+    if "spark.remote" in settings:
+        return {}
+    here = {
+        "spark.master": f"local[{cores}]",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }
+    return {
+        **(here if settings.get("spark.master", "local").startswith("local") else {}),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.daemon.module": "panes.spark.daemon",
+    }
 
 
 def _running() -> SparkSession | None:
@@ -91,11 +111,10 @@ def check_checkpoint(spark: SparkSession, path: str) -> None:
 
     It does where Hadoop has no AbstractFileSystem for it. Over Spark Connect nobody can tell.
     """
-    session = getattr(spark, "_jsparkSession", None)
-    if session is None or spark.conf.get(MANAGER, None) is not None:
+    hadoop = hadoop_of(spark)
+    if hadoop is None or spark.conf.get(MANAGER, None) is not None:
         return
-    hadoop = session.sessionState().newHadoopConf()
-    scheme = urlsplit(path).scheme or urlsplit(hadoop.get("fs.defaultFS")).scheme
+    scheme = scheme_of(path) or scheme_of(hadoop.get("fs.defaultFS"))
     setting = f"fs.AbstractFileSystem.{scheme}.impl"
     if hadoop.get(setting) is None:
         hint = f"Set spark.hadoop.{setting}, or choose a checkpoint on another file system."
