@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -108,6 +109,7 @@ class Catalog:
         self.views = Shelf[View]("view", "unknown-view")
         self.sinks = Shelf[Sink]("sink", "unknown-sink")
         self.tables = tables
+        self.redacted: re.Pattern[str] | None = None  # names of options whose values are not shown, beside Panes' own
 
     def check_free(self, name: str) -> None:
         """Streams and views share one space of names."""

@@ -68,7 +68,8 @@ def _length(what: str, text: str | int | None) -> int | None:
 
 def declare_from(statement: CreateStream) -> Stream:
     """The stream of a CREATE STREAM; what is wrong with it is underlined there."""
-    given = read_options(statement.options, OWN_OPTIONS)
+    with underlined(statement.span):
+        given = read_options(statement.options, OWN_OPTIONS)
     options = {name: value for name, value in given.items() if name in OWN_OPTIONS}
     others = {name: value for name, value in given.items() if name not in OWN_OPTIONS}
     changelog = options.get("changelog", "false").lower()

@@ -50,6 +50,7 @@ CODES: dict[str, str] = {
     "malformed-record": "a record of a stream that is not what its format and columns say",
     "broker-failed": "a Kafka broker that does not answer, lets nobody in, or lacks a topic",
     "missing-package": "a connector whose jars Spark does not have",
+    "missing-secret": "a variable or a file that an option names and that is not there",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }
 

@@ -116,7 +116,8 @@ def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog)
             catalog.views.put(View(name, sql))
             return Done(f"view {name} created")
         case CreateSink(options=given):
-            options = read_options(given, SINK_OPTIONS)
+            with underlined(statement.span):
+                options = read_options(given, SINK_OPTIONS)
             if "connector" not in options:
                 hint = "WITH (connector = 'console')"
                 raise PanesError("stream-options", f"the sink {name} has no connector", statement.span, hint)
@@ -197,7 +198,7 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
             "heartbeat": spelled(stream.heartbeat) if stream.heartbeat is not None else None,
             "on_inconsistency": stream.on_inconsistency if stream.changelog else None,
             "preimages": stream.preimages if stream.preimages != "maybe" else None,
-            **shown_options(stream.options),
+            **shown_options(stream.options, catalog.redacted),
         }
         columns = [(column.name, described(column)) for column in stream.columns]
         return Listing(("column", "type"), (*columns, *((f"({k})", v) for k, v in facts.items() if v is not None)))
@@ -209,6 +210,6 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
         return Listing(("column", "type"), tuple((column.name, column.type or "") for column in known))
     sink = catalog.sinks.get(name)
     if sink is not None:
-        return Listing(("option", "value"), tuple(shown_options(sink.options).items()))
+        return Listing(("option", "value"), tuple(shown_options(sink.options, catalog.redacted).items()))
     hint = suggestion(name, [*catalog.relations(), *catalog.sinks.names()])
     raise PanesError("unknown-stream", f"there is no stream, view or sink {name}", statement.span, hint)

@@ -11,6 +11,7 @@ from typing import Any
 from panes.catalog import Column, Sink, Stream
 from panes.connectors.options import named, one_of, required
 from panes.errors import PanesError, suggestion
+from panes.secrets import has_reference
 
 CONNECTOR = "kafka"
 METADATA = ("key", "topic", "partition", "offset", "timestamp", "headers")
@@ -138,7 +139,7 @@ def _check_columns(stream: Stream, source: KafkaSource) -> None:
         raise PanesError("stream-options", f"the stream {stream.name} has other columns than a raw value", None, hint)
     if source.format != Format.RAW and not values:
         raise PanesError("stream-options", f"no column of {stream.name} is read from the records' values")
-    if source.format == Format.AVRO:
+    if source.format == Format.AVRO and not has_reference(source.schema or ""):
         fields = [one["name"] for one in avro_fields(source.schema or "")]
         for column in values:
             if column.name not in fields:

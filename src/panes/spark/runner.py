@@ -31,6 +31,7 @@ from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.physical import plan as physical
+from panes.secrets import resolved
 from panes.source import Span
 from panes.spark.build import Builder
 from panes.spark.failures import failure, refused_by_spark
@@ -74,6 +75,7 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Seque
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
     folder = checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}"
     streams = streams_of(compiled.physical, catalog)
+    sink = replace(sink, options=resolved(sink.options))
     return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder)
 
 

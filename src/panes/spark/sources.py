@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
@@ -12,6 +13,7 @@ from panes.connectors.kafka import CONNECTOR
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
+from panes.secrets import resolved
 from panes.spark.expressions import quoted
 from panes.spark.failures import refused_by_spark
 from panes.spark.folders import FILES
@@ -63,10 +65,10 @@ def read_folder(stream: Stream) -> str | None:
 
 
 def streams_of(plan: physical.Plan, catalog: Catalog) -> tuple[Stream, ...]:
-    """The declared streams that a plan reads."""
+    """The declared streams that a plan reads, with their secrets."""
     if isinstance(plan, physical.DataSource):
         found = catalog.streams.get(plan.stream)
-        return (found,) if found is not None else ()
+        return (replace(found, options=resolved(found.options)),) if found is not None else ()
     return tuple(stream for child in physical.children(plan) for stream in streams_of(child, catalog))
 
 
