@@ -28,7 +28,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Stream:
-    """A declared input. Lengths of time are in microseconds; `streaming` is False for a batch DataFrame."""
+    """A declared input. Lengths of time are in microseconds; `streaming` is False for a batch DataFrame.
+
+    `dead_letter` is the sink for malformed records; `dead_letters_of` makes it the stream of another one's.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -42,6 +45,9 @@ class Stream:
     on_inconsistency: str = "fail"
     preimages: str = "maybe"
     streaming: bool = True
+    on_error: str = "fail"
+    dead_letter: str | None = None
+    dead_letters_of: Stream | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property

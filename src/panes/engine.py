@@ -107,14 +107,16 @@ class Engine:
         from panes.spark.build import Builder
         from panes.spark.failures import masked_failures
         from panes.spark.refusals import underlined_in, whole
-        from panes.spark.sources import declared, streams_of
+        from panes.spark.sources import check_no_dead_letters, declared, streams_of
 
         query = with_args(query, args)
         compiled = self.compile(query)
         beats = heartbeats(self.catalog.streams)
         frames = self._registered()
         with masked_failures(), underlined_in([whole(query), *self.catalog.view_texts()]):
-            frames |= declared(streams_of(compiled.physical, self.catalog), frames, self.spark)
+            streams = streams_of(compiled.physical, self.catalog)
+            check_no_dead_letters(streams)
+            frames |= declared(streams, frames, self.spark)
             builder = Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats)
             return builder.build(compiled.physical)
 

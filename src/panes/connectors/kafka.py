@@ -90,11 +90,10 @@ def check_stream(stream: Stream) -> None:
 def kafka_source(stream: Stream) -> KafkaSource:
     """A stream's options, if they can work."""
     formats = [one.value for one in Format]
-    own = ("format", "bootstrap_servers", "avro_schema", "on_error", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
+    own = ("format", "bootstrap_servers", "avro_schema", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
     prefixes = (PASSED_ON, *(f"{name}." for name in formats))
     options = named(CONNECTOR, _without_connector(stream.options), own, prefixes)
     format_ = Format(one_of(options, "format", formats, None))
-    one_of(options, "on_error", ("fail",), "fail")
     spark = _spark_options(options)
     if sum(name in spark for name in WHICH) != 1:
         raise PanesError("stream-options", f"the stream {stream.name} has no topic", None, "Add topic = '…'.")
