@@ -62,3 +62,14 @@ def test_sparks_own_column(spark: SparkSession, tmp_path: Path) -> None:
         spark, tmp_path, text, "a INT, _corrupt_record STRING", "SELECT nvl(a, 0), _corrupt_record AS c FROM t"
     )
     assert found == [(0, '{"a": "many"}'), (1, None)]
+
+
+def test_a_computed_column_that_fails(spark: SparkSession, tmp_path: Path) -> None:
+    """The line is as declared, and what is made of it is not: that is a value that fails, with the value in its error."""
+    columns = "at STRING, ts TIMESTAMP AS to_timestamp(at)"
+    with pytest.raises(PanesError) as caught:
+        rows(spark, tmp_path, '{"at": "yesterday"}\n', columns, "SELECT ts FROM t")
+    assert caught.value.code == "value-failed"
+    assert "yesterday" in caught.value.message
+    columns = columns.replace("to_timestamp", "try_to_timestamp")
+    assert rows(spark, tmp_path, '{"at": "yesterday"}\n', columns, "SELECT ts FROM t") == [(None,)]

@@ -44,6 +44,11 @@ def begins_at_the_end(stream: Stream) -> bool:
     return not by_time and given.get("startingOffsets", "latest").lower() == "latest"
 
 
+def has_position(checkpoint: Path) -> bool:
+    """Whether Spark has noted in its checkpoint where a query begins: it does so before the first micro-batch."""
+    return any((checkpoint / "sources").glob("*/0"))
+
+
 def check_position(stream: Stream) -> None:
     """Refuse new dead letters of a stream that INSERTs have read already, if they would begin behind these."""
     if begins_at_the_end(stream):
@@ -54,5 +59,5 @@ def check_position(stream: Stream) -> None:
 
 def wait_for_position(query: StreamingQuery, checkpoint: Path) -> None:
     """Until Spark has noted where a query begins; who starts then begins there or later."""
-    while query.isActive and not any((checkpoint / "sources").glob("*/0")):
+    while query.isActive and not has_position(checkpoint):
         time.sleep(LOOK)

@@ -40,6 +40,7 @@ from panes.spark.dead_letters import (
     begins_at_the_end,
     check_position,
     compiled_letters,
+    has_position,
     letters_folder,
     wait_for_position,
 )
@@ -116,7 +117,7 @@ def with_letters(inserts: Sequence[Insert]) -> list[Insert]:
             if (first.streams, first.sink) != (letters.streams, letters.sink):
                 text = f"two streams {stream.name} have dead letters, one after the other"
                 raise PanesError("stream-options", text, None, "Give them different names.")
-            if began(one.folder) and not began(letters.folder):
+            if has_position(one.folder / "spark") and not has_position(letters.folder / "spark"):
                 check_position(stream)
     return [*found.values(), *inserts]
 
