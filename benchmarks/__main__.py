@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.connectors import name_connectors
 from benchmarks.growth_cases import CASES
 
 BENCHMARKS = {
@@ -28,6 +29,7 @@ BENCHMARKS = {
     "memory": "benchmarks.memory",
     "limited": "benchmarks.limited",
     "nexmark": "benchmarks.nexmark.timing",
+    "kafka": "benchmarks.kafka",
 }
 RESULTS = Path("build/bench")
 
@@ -39,6 +41,8 @@ def main(names: list[str]) -> int:
     if unknown:
         console.print(f"no benchmark is called {', '.join(unknown)}; there is {', '.join(known)}")
         return 2
+    if not names or "kafka" in names:
+        name_connectors()
     for name in names or BENCHMARKS:
         module, *case = name.split(":")
         figures = import_module(BENCHMARKS[module]).run(console, *case)

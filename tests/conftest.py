@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from jars import CONNECTORS, MissingError, jars, skip
-from kafka_broker import broker
+from kafka_broker import Addresses, broker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,12 +68,18 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[str]:
-    """The address of a Kafka broker, for tests with a Spark that has the connector."""
+def kafka_addresses(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Addresses]:
+    """A Kafka broker, for tests with a Spark that has the connector."""
     with ExitStack() as stack:
         try:
             jars("connectors", CONNECTORS, alone=True)
-            address = stack.enter_context(broker(tmp_path_factory.mktemp("kafka")))
+            addresses = stack.enter_context(broker(tmp_path_factory.mktemp("kafka")))
         except MissingError as missing:
             skip(missing)
-        yield address
+        yield addresses
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_addresses: Addresses) -> str:
+    """Its address, where it lets everybody in."""
+    return kafka_addresses.open

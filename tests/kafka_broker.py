@@ -10,19 +10,25 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from jars import BROKER, MissingError, jars
 
 JAVA = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 PARTITIONS = 2  # of a topic
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+USER, PASSWORD = "panes", "correct-horse-battery"
 PATIENCE = 60  # seconds for a start or a stop
 PROPERTIES = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{controller}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config={login} user_{user}="{password}";
 controller.listener.names=CONTROLLER
 log.dirs={folder}/logs
 num.partitions={partitions}
@@ -39,16 +45,25 @@ share.coordinator.state.topic.min.isr=1
 """
 
 
+class Addresses(NamedTuple):
+    """Of one broker: where it lets everybody in, and where it wants a user and a password."""
+
+    open: str
+    guarded: str
+
+
 @contextmanager
-def broker(folder: Path) -> Iterator[str]:
-    """A broker that keeps its files in `folder`, and its address."""
+def broker(folder: Path) -> Iterator[Addresses]:
+    """A broker that keeps its files in `folder`."""
     java = shutil.which("java")
     if java is None:
         raise MissingError("java is not installed")
     classes = os.pathsep.join(map(str, jars("broker", BROKER, alone=False)))
-    port, controller = _free_ports()
+    port, guarded, controller = _free_ports(3)
     properties = folder / "server.properties"
-    text = PROPERTIES.format(port=port, controller=controller, folder=folder, partitions=PARTITIONS)
+    ports = {"port": port, "guarded": guarded, "controller": controller}
+    login = {"login": LOGIN, "user": USER, "password": PASSWORD}
+    text = PROPERTIES.format(**ports, **login, folder=folder, partitions=PARTITIONS)
     properties.write_text(text, encoding="utf-8")
     run = [java, *JAVA, "-cp", classes]
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -58,7 +73,8 @@ def broker(folder: Path) -> Iterator[str]:
         process = subprocess.Popen([*run, "kafka.Kafka", str(properties)], stdout=log, stderr=subprocess.STDOUT)
     try:
         _wait_for(port, process, folder / "broker.log")
-        yield f"127.0.0.1:{port}"
+        _wait_for(guarded, process, folder / "broker.log")
+        yield Addresses(f"127.0.0.1:{port}", f"127.0.0.1:{guarded}")
     finally:
         process.terminate()
         try:
@@ -68,11 +84,12 @@ def broker(folder: Path) -> Iterator[str]:
             process.wait()
 
 
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

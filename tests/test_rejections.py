@@ -292,6 +292,7 @@ NOT_OF_A_QUERY = {
         "inconsistent-change",
         "malformed-record",
         "missing-package",
+        "missing-secret",
         "broker-failed",
         "store-failed",
         "unsafe-checkpoint",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -27,7 +28,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Stream:
-    """A declared input. Lengths of time are in microseconds; `streaming` is False for a batch DataFrame."""
+    """A declared input. Lengths of time are in microseconds; `streaming` is False for a batch DataFrame.
+
+    `dead_letter` is the sink for malformed records; `dead_letters_of` makes it the stream of another one's.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -41,6 +45,9 @@ class Stream:
     on_inconsistency: str = "fail"
     preimages: str = "maybe"
     streaming: bool = True
+    on_error: str = "fail"
+    dead_letter: str | None = None
+    dead_letters_of: Stream | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -108,6 +115,7 @@ class Catalog:
         self.views = Shelf[View]("view", "unknown-view")
         self.sinks = Shelf[Sink]("sink", "unknown-sink")
         self.tables = tables
+        self.redacted: re.Pattern[str] | None = None  # names of options whose values are not shown, beside Panes' own
 
     def check_free(self, name: str) -> None:
         """Streams and views share one space of names."""

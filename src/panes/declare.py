@@ -9,6 +9,7 @@ from dataclasses import replace
 from panes.catalog import Column, Stream, check_stream, without_change_type
 from panes.connectors.kafka import check_stream as check_connector
 from panes.connectors.kafka import is_debezium
+from panes.connectors.malformed import check_malformed
 from panes.errors import PanesError
 from panes.options import read_options
 from panes.source import Span
@@ -16,7 +17,9 @@ from panes.sql.duration import microseconds
 from panes.sql.statements import ColumnDef, CreateStream
 
 # Options of CREATE STREAM … WITH that are Panes'; all others are the connector's.
-OWN_OPTIONS = frozenset(("changelog", "sequence", "state_ttl", "heartbeat", "on_inconsistency", "preimages"))
+OWN_OPTIONS = frozenset(
+    ("changelog", "sequence", "state_ttl", "heartbeat", "on_inconsistency", "preimages", "on_error", "dead_letter")
+)
 
 
 def declare(
@@ -52,7 +55,7 @@ def declare(
             on_inconsistency,
             preimages,
             streaming,
-            options or {},
+            options=options or {},
         )
     )
 
@@ -68,7 +71,8 @@ def _length(what: str, text: str | int | None) -> int | None:
 
 def declare_from(statement: CreateStream) -> Stream:
     """The stream of a CREATE STREAM; what is wrong with it is underlined there."""
-    given = read_options(statement.options, OWN_OPTIONS)
+    with underlined(statement.span):
+        given = read_options(statement.options, OWN_OPTIONS)
     options = {name: value for name, value in given.items() if name in OWN_OPTIONS}
     others = {name: value for name, value in given.items() if name not in OWN_OPTIONS}
     changelog = options.get("changelog", "false").lower()
@@ -89,6 +93,9 @@ def declare_from(statement: CreateStream) -> Stream:
             options=others,
         )
         check_connector(stream)
+        on_error = options.get("on_error", "fail").lower()
+        stream = replace(stream, on_error=on_error, dead_letter=options.get("dead_letter"))
+        check_malformed(stream)
     watermark = statement.watermark
     if watermark is None:
         return stream

@@ -47,18 +47,20 @@ class Engine:
         self.catalog = Catalog(tables=self._table)
         self.functions = Functions()
         if spark is not None:
-            from panes.spark.session import prepare
+            from panes.spark.session import prepare, redaction
 
             prepare(spark)
+            self.catalog.redacted = redaction(spark)
 
     @property
     def spark(self) -> SparkSession:
         if self._spark is None:
             from panes.spark.packages import needed_packages
-            from panes.spark.session import embedded
+            from panes.spark.session import embedded, redaction
 
             needed = needed_packages([*self.catalog.streams, *self.catalog.sinks])
             self._spark = embedded(packages=list(dict.fromkeys([*self._packages, *needed])), settings=self._settings)
+            self.catalog.redacted = redaction(self._spark)
         return self._spark
 
     def stream(
@@ -110,16 +112,19 @@ class Engine:
     def sql(self, query: str, args: Args | None = None) -> DataFrame:
         """The result of a query as a DataFrame. `args` are the values of `:name` or `?`, as in `spark.sql`."""
         from panes.spark.build import Builder
+        from panes.spark.failures import masked_failures
         from panes.spark.refusals import underlined_in, whole
-        from panes.spark.sources import declared, streams_of
+        from panes.spark.sources import check_no_dead_letters, declared, streams_of
 
         query = with_args(query, args)
         compiled = self.compile(query)
         beats = heartbeats(self.catalog.streams)
         frames = self._registered()
-        frames |= declared(streams_of(compiled.physical, self.catalog), frames, self.spark)
-        builder = Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats)
-        with underlined_in([whole(query), *self.catalog.view_texts()]):
+        with masked_failures(), underlined_in([whole(query), *self.catalog.view_texts()]):
+            streams = streams_of(compiled.physical, self.catalog)
+            check_no_dead_letters(streams)
+            frames |= declared(streams, frames, self.spark)
+            builder = Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats)
             return builder.build(compiled.physical)
 
     def explain(self, query: str, format: str = "text", args: Args | None = None) -> str:
@@ -149,8 +154,9 @@ class Engine:
         micro-batch; the run stops, and can go on later, when `stopped` says so.
         """
         from panes.spark import runner
+        from panes.spark.failures import masked_failures
 
-        with runner.checkpoint_folder(checkpoint) as folder:
+        with runner.checkpoint_folder(checkpoint) as folder, masked_failures():
             inserts: list[runner.Insert] = []
             for step in steps(script, self.catalog, self.functions, name):
                 if isinstance(step, Compiled) and step.physical.sink is not None:

@@ -51,6 +51,7 @@ CODES: dict[str, str] = {
     "broker-failed": "a Kafka broker that does not answer, lets nobody in, or lacks a topic",
     "store-failed": "a folder that cannot be reached, or that cannot be written",
     "missing-package": "a connector whose jars Spark does not have",
+    "missing-secret": "a variable or a file that an option names and that is not there",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }
 

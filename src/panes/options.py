@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from panes.secrets import MASK, check_references, is_reference
+
 CONNECTORS = frozenset(("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka"))
 SECRET = re.compile(r"password|passwd|secret|token|credential|access[._-]?key|api[._-]?key|jaas", re.IGNORECASE)
 IN_URL = re.compile(r"(?<=://)([^/@:\s]+):[^/@\s]+(?=@)")  # user:password
@@ -16,18 +18,26 @@ def read_options(given: Mapping[str, str], own: Collection[str]) -> dict[str, st
     >>> read_options({"CONNECTOR": "JSON", "maxFilesPerTrigger": "1"}, ())
     {'connector': 'json', 'maxFilesPerTrigger': '1'}
     """
+    check_references(given)
     known = ("connector", "path", *own)
     options = {name.lower() if name.lower() in known else name: value for name, value in given.items()}
     connector = options.get("connector", "")
     return options | {"connector": connector.lower()} if connector.lower() in CONNECTORS else options
 
 
-def shown_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Options as they may be printed.
+def shown_options(options: Mapping[str, str], also: re.Pattern[str] | None = None) -> dict[str, str]:
+    """Options as they may be printed; `also` finds the names of more that are secret: Spark's `spark.redaction.regex`.
 
     >>> shown_options({"path": "x", "kafka.ssl.key.password": "hunter2"})
     {'path': 'x', 'kafka.ssl.key.password': '***'}
-    >>> shown_options({"url": "postgresql://me:hunter2@db/x"})
-    {'url': 'postgresql://me:***@db/x'}
+    >>> shown_options({"url": "postgresql://me:hunter2@db/x", "password": "${ENV:PGPASSWORD}"})
+    {'url': 'postgresql://me:***@db/x', 'password': '${ENV:PGPASSWORD}'}
     """
-    return {name: "***" if SECRET.search(name) else IN_URL.sub(r"\1:***", value) for name, value in options.items()}
+    return {name: _shown(name, value, also) for name, value in options.items()}
+
+
+def _shown(name: str, value: str, also: re.Pattern[str] | None) -> str:
+    if is_reference(value):
+        return value
+    secret = SECRET.search(name) or (also is not None and also.search(name))
+    return MASK if secret else IN_URL.sub(rf"\1:{MASK}", value)

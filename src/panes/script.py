@@ -10,11 +10,13 @@ from typing import TypeAlias, assert_never
 from panes.catalog import Catalog, Column, Shelf, Sink, Stream, View
 from panes.compile import Compiled, compile_statement
 from panes.connectors.kafka import check_sink
+from panes.connectors.malformed import dead_letter_sink
 from panes.declare import declare_from, underlined
 from panes.errors import PanesError, suggestion
 from panes.functions import Functions
 from panes.logical.traits import traits
 from panes.options import read_options, shown_options
+from panes.physical import plan as physical
 from panes.source import Source
 from panes.sql.duration import spelled
 from panes.sql.parser import allocator, deep, parse_query_text, parse_statement, script_parts
@@ -74,8 +76,13 @@ def _step(part: tuple[Token, ...], sql: str, catalog: Catalog, functions: Functi
     names = allocator("\n".join([sql, *(view.sql for view in catalog.views)]), catalog.column_names())
     statement = parse_statement(part, functions, names)
     match statement:
-        case SelectStmt() | SparkStmt() | InsertInto():
+        case SelectStmt() | SparkStmt():
             return compile_statement(statement, catalog, functions, names)
+        case InsertInto(span=span):
+            compiled = compile_statement(statement, catalog, functions, names)
+            with underlined(span):
+                _check_dead_letters(compiled.physical, catalog)
+            return compiled
         case Explain(statement=inner, format=format_):
             compiled = compile_statement(inner, catalog, functions, names)
             return Explanation(compiled.explain_json() if format_ == ExplainFormat.JSON else compiled.explain())
@@ -92,6 +99,15 @@ def _step(part: tuple[Token, ...], sql: str, catalog: Catalog, functions: Functi
             return _describe(statement, catalog, functions, names)
         case _:
             assert_never(statement)
+
+
+def _check_dead_letters(plan: physical.Plan, catalog: Catalog) -> None:
+    """Refuse an INSERT that reads a stream whose dead letters have no sink."""
+    stream = catalog.streams.get(plan.stream) if isinstance(plan, physical.DataSource) else None
+    if stream is not None and stream.dead_letter is not None:
+        dead_letter_sink(stream, catalog)
+    for child in physical.children(plan):
+        _check_dead_letters(child, catalog)
 
 
 def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog) -> Done:
@@ -116,7 +132,8 @@ def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog)
             catalog.views.put(View(name, sql))
             return Done(f"view {name} created")
         case CreateSink(options=given):
-            options = read_options(given, SINK_OPTIONS)
+            with underlined(statement.span):
+                options = read_options(given, SINK_OPTIONS)
             if "connector" not in options:
                 hint = "WITH (connector = 'console')"
                 raise PanesError("stream-options", f"the sink {name} has no connector", statement.span, hint)
@@ -197,7 +214,9 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
             "heartbeat": spelled(stream.heartbeat) if stream.heartbeat is not None else None,
             "on_inconsistency": stream.on_inconsistency if stream.changelog else None,
             "preimages": stream.preimages if stream.preimages != "maybe" else None,
-            **shown_options(stream.options),
+            "on_error": stream.on_error if stream.on_error != "fail" else None,
+            "dead_letter": stream.dead_letter,
+            **shown_options(stream.options, catalog.redacted),
         }
         columns = [(column.name, described(column)) for column in stream.columns]
         return Listing(("column", "type"), (*columns, *((f"({k})", v) for k, v in facts.items() if v is not None)))
@@ -209,6 +228,6 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
         return Listing(("column", "type"), tuple((column.name, column.type or "") for column in known))
     sink = catalog.sinks.get(name)
     if sink is not None:
-        return Listing(("option", "value"), tuple(shown_options(sink.options).items()))
+        return Listing(("option", "value"), tuple(shown_options(sink.options, catalog.redacted).items()))
     hint = suggestion(name, [*catalog.relations(), *catalog.sinks.names()])
     raise PanesError("unknown-stream", f"there is no stream, view or sink {name}", statement.span, hint)

@@ -11,6 +11,7 @@ from typing import Any
 from panes.catalog import Column, Sink, Stream
 from panes.connectors.options import named, one_of, required
 from panes.errors import PanesError, suggestion
+from panes.secrets import has_reference
 
 CONNECTOR = "kafka"
 METADATA = ("key", "topic", "partition", "offset", "timestamp", "headers")
@@ -89,11 +90,10 @@ def check_stream(stream: Stream) -> None:
 def kafka_source(stream: Stream) -> KafkaSource:
     """A stream's options, if they can work."""
     formats = [one.value for one in Format]
-    own = ("format", "bootstrap_servers", "avro_schema", "on_error", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
+    own = ("format", "bootstrap_servers", "avro_schema", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
     prefixes = (PASSED_ON, *(f"{name}." for name in formats))
     options = named(CONNECTOR, _without_connector(stream.options), own, prefixes)
     format_ = Format(one_of(options, "format", formats, None))
-    one_of(options, "on_error", ("fail",), "fail")
     spark = _spark_options(options)
     if sum(name in spark for name in WHICH) != 1:
         raise PanesError("stream-options", f"the stream {stream.name} has no topic", None, "Add topic = '…'.")
@@ -138,7 +138,7 @@ def _check_columns(stream: Stream, source: KafkaSource) -> None:
         raise PanesError("stream-options", f"the stream {stream.name} has other columns than a raw value", None, hint)
     if source.format != Format.RAW and not values:
         raise PanesError("stream-options", f"no column of {stream.name} is read from the records' values")
-    if source.format == Format.AVRO:
+    if source.format == Format.AVRO and not has_reference(source.schema or ""):
         fields = [one["name"] for one in avro_fields(source.schema or "")]
         for column in values:
             if column.name not in fields:

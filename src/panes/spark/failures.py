@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from pyspark.errors import StreamingQueryException
 
 from panes.compile import Compiled
 from panes.errors import CODES, PanesError
 from panes.physical import plan as physical
+from panes.secrets import masked
 from panes.spark.refusals import place
 from panes.spark.store_errors import full_or_forbidden, refused_by_store
 
@@ -68,6 +72,29 @@ def calls(plan: physical.Plan) -> dict[str, str]:
     for child in physical.children(plan):
         found |= calls(child)
     return found
+
+
+@contextmanager
+def masked_failures() -> Iterator[None]:
+    """Whatever fails, no secret is in what is raised, nor in what that comes from."""
+    try:
+        yield
+    except Exception as error:
+        told = "".join(traceback.format_exception(error))
+        if masked(told) == told:
+            raise
+        raise _masked(error) from None
+
+
+def _masked(error: Exception) -> Exception:
+    text = masked(str(error))
+    match error:
+        case PanesError(code=code, message=message, span=span, hint=hint):
+            return PanesError(code, masked(message), span, masked(hint) if hint is not None else None)
+        case StreamingQueryException():
+            return StreamingQueryException(text)
+        case _:
+            return RuntimeError(f"{type(error).__name__}: {text}")
 
 
 CONDITION = re.compile(f"{BEGIN}.*")

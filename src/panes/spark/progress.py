@@ -26,24 +26,35 @@ def metrics_name(result: str, number: int, *, reads_source: bool, feeds_another:
     return f"panes_{result}_{number}_{place}"
 
 
+MALFORMED = "panes_malformed_"
+
+
+def malformed_name(stream: str) -> str:
+    """The name of what a stream's reader counts."""
+    return f"{MALFORMED}{stream.lower()}"
+
+
 def counters_of(progress: Any) -> dict[str, int]:
     """Panes' counters and gauges in a progress report of a running query; empty where it has none.
 
     Of several operators in a chain, `rows_in` is the first one's and `rows_out` the last one's; the rest is summed.
+    `malformed_rows` is there where a stream has dead letters.
     """
     named = {name: METRICS.fullmatch(name) for name in progress.observedMetrics}
     found = [
         (place["place"], _named(progress.observedMetrics[name].asDict())) for name, place in named.items() if place
     ]
+    malformed = [_named(one.asDict()) for name, one in progress.observedMetrics.items() if name.startswith(MALFORMED)]
+    malformed_rows = {"malformed_rows": sum(one["malformed_rows"] or 0 for one in malformed)} if malformed else {}
     if not found:
-        return {}
+        return malformed_rows
     counters = {name: sum(one[name] or 0 for _, one in found) for name in SUMS}
     for name, places in (("rows_in", ("first", "only")), ("rows_out", ("last", "only"))):
         counters[name] = sum(one[name] or 0 for place, one in found if place in places)
     for name, pick in ((OLDEST, min), (CLOCK, max)):
         times = [one[name] for _, one in found if one[name] is not None]
         counters |= {name: pick(times)} if times else {}
-    return counters
+    return counters | malformed_rows
 
 
 def _named(found: dict[str, Any]) -> dict[str, Any]:

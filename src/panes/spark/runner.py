@@ -6,6 +6,7 @@ The checkpoint of a script, with a folder for each INSERT:
     1-totals/panes-lock           held while it runs; on another store, a folder: see `lease`
     1-totals/panes-control/       a second source of the query; a row in it says that the input has ended
     1-totals/spark/               Spark's checkpoint
+    dead-letters-orders/          the same, for the malformed records of a stream
     panes-ended.json              all INSERTs were flushed
 """
 
@@ -27,11 +28,21 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
 from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
+from panes.connectors.malformed import dead_letter_sink, dead_letters_of
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.physical import plan as physical
+from panes.secrets import resolved
 from panes.source import Span
 from panes.spark.build import Builder
+from panes.spark.dead_letters import (
+    begins_at_the_end,
+    check_position,
+    compiled_letters,
+    has_position,
+    letters_folder,
+    wait_for_position,
+)
 from panes.spark.failures import failure, refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
 from panes.spark.heartbeat import NEVER
@@ -60,6 +71,13 @@ class Insert:
     streams: tuple[Stream, ...]
     views: tuple[Span, ...]
     folder: str
+    letters: tuple[Insert, ...] = ()  # those that write the dead letters of its streams
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        of = [stream.name for stream in self.streams if stream.dead_letters_of is not None]
+        return f"{self.sink.name} (dead letters of {of[0]})" if of else self.sink.name
 
     @property
     def files(self) -> Files:
@@ -74,7 +92,36 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: str, before: Sequen
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
     folder = f"{checkpoint.rstrip('/')}/{number}-{quote(sink.name.lower(), safe='')}"
     streams = streams_of(compiled.physical, catalog)
-    return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder)
+    dead = ((stream, dead_letter_sink(stream, catalog)) for stream in streams if stream.dead_letter is not None)
+    letters = tuple(_letters(stream, _with_secrets(to), checkpoint) for stream, to in dead)
+    return Insert(compiled, _with_secrets(sink), streams, tuple(catalog.view_texts()), folder, letters)
+
+
+def _with_secrets(sink: Sink) -> Sink:
+    return replace(sink, options=resolved(sink.options))
+
+
+def _letters(stream: Stream, sink: Sink, checkpoint: str) -> Insert:
+    """The INSERT of a stream's malformed records."""
+    letters = dead_letters_of(stream)
+    folder = f"{checkpoint.rstrip('/')}/{letters_folder(stream)}"
+    return Insert(compiled_letters(letters, sink), sink, (letters,), (), folder)
+
+
+def with_letters(inserts: Sequence[Insert], spark: SparkSession) -> list[Insert]:
+    """All INSERTs, after those of their streams' dead letters: one for each stream, however many read it."""
+    found: dict[str, Insert] = {}
+    for one in inserts:
+        for letters in one.letters:
+            first = found.setdefault(letters.folder, letters)
+            stream = letters.streams[0]
+            if (first.streams, first.sink) != (letters.streams, letters.sink):
+                text = f"two streams {stream.name} have dead letters, one after the other"
+                raise PanesError("stream-options", text, None, "Give them different names.")
+            own, others = (store_path(each.folder, spark) / "spark" for each in (letters, one))
+            if has_position(others) and not has_position(own):
+                check_position(stream)
+    return [*found.values(), *inserts]
 
 
 @dataclass(frozen=True)
@@ -106,6 +153,7 @@ def run(inserts: Sequence[Insert], checkpoint: str, how: Run) -> None:
     check_checkpoint(how.spark, checkpoint)
     whole = store_path(checkpoint, how.spark)
     check_seal(whole)
+    inserts = with_letters(inserts, how.spark)
     check_folders([one.files for one in inserts])
     flush = how.flush or any(flush_began(store_path(one.folder, how.spark)) for one in inserts)
     how = replace(how, once=how.once or flush, flush=flush)
@@ -135,7 +183,8 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
     try:
         with listening(how.spark) as news:
             for one in ready:
-                running.append(one.start(how.once, how.flush))  # noqa: PERF401 - a failed start stops those before it
+                running.append(one.start(how.once, how.flush))
+                running[-1].wait_for_position()
             ended = wait(running, how, news)
             if ended and how.flush:
                 for now in running:
@@ -184,9 +233,11 @@ class Running:
     looked_at: str = ""  # when the last progress report was made that was looked at
     seen: int = -1  # the last micro-batch that was reported
 
-    @property
-    def sink(self) -> str:
-        return self.ready.insert.sink.name
+    def wait_for_position(self) -> None:
+        """Dead letters are started first, and begin before what leaves them out."""
+        insert = self.ready.insert
+        if any(one.dead_letters_of is not None and begins_at_the_end(one) for one in insert.streams):
+            wait_for_position(self.query, self.ready.folder / "spark")
 
     def is_done(self) -> bool:
         if self.drains and self.query.isActive:
@@ -211,7 +262,7 @@ class Running:
             if progress.batchId > self.seen and "addBatch" in progress.durationMs:
                 self.seen = progress.batchId
                 seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-                yield Report(self.sink, progress.batchId, seconds, counters_of(progress))
+                yield Report(self.ready.insert.name, progress.batchId, seconds, counters_of(progress))
 
 
 def _ready(one: Insert, how: Run) -> Ready:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +19,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 # Where a file is already that a first attempt has left, it keeps that one, and says nothing.
 KEEPING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+REDACTION = "spark.redaction.regex"
 NEEDED = {"spark.sql.streaming.stateStore.providerClass": ROCKSDB}  # transformWithState runs on no other
 FASTER = {  # set where the session does not say otherwise
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "true",
@@ -99,6 +101,17 @@ def settings(spark: SparkSession) -> dict[str, str]:
     """What results depend on besides the query, by the names that users know."""
     names = {"time zone": "spark.sql.session.timeZone", "ANSI mode": "spark.sql.ansi.enabled"}
     return {words: spark.conf.get(name) or "" for words, name in names.items()}
+
+
+def redaction(spark: SparkSession) -> re.Pattern[str] | None:
+    """What the session says of the names of secret options. A pattern that only Java can read hides all of them."""
+    pattern = spark.conf.get(REDACTION, None)
+    if pattern is None:
+        return None
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return re.compile("")
 
 
 def shards_of(spark: SparkSession) -> int:

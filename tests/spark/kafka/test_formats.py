@@ -13,8 +13,10 @@ from panes.catalog import Catalog, Stream
 from panes.connectors.kafka import kafka_source
 from panes.functions import Functions
 from panes.script import steps
-from panes.spark.kafka.debezium import decode_debezium
-from panes.spark.kafka.formats import decode
+from panes.spark.kafka.debezium import changes, decode_debezium
+from panes.spark.kafka.formats import VALUE, decode
+from panes.spark.kafka.source import PLACE
+from panes.spark.malformed import ERROR, Judged, sound
 from panes.spark.packages import has_source
 
 pytestmark = pytest.mark.spark
@@ -34,14 +36,19 @@ def records(spark: SparkSession, values: list[str | bytes | None]) -> DataFrame:
 
 
 def decoded(spark: SparkSession, declared: Stream, values: list[str | bytes | None]) -> list[Row]:
-    return decode(records(spark, values), kafka_source(declared), declared).collect()
+    return decode(records(spark, values), kafka_source(declared), declared).where(f"{ERROR} IS NULL").collect()
+
+
+def checked(df: DataFrame, declared: Stream) -> DataFrame:
+    return sound(Judged(df, PLACE, VALUE, {}), declared)
 
 
 def fails(spark: SparkSession, declared: Stream, value: str | bytes | None) -> str:
     """What stops a query at a record behind one that is not looked at."""
     with pytest.raises(Exception, match="malformed-record") as caught:
         # nobody reads the columns of the value
-        decode(records(spark, [value]), kafka_source(declared), declared).select("panes_offset").collect()
+        df = decode(records(spark, [value]), kafka_source(declared), declared)
+        checked(df, declared).select("panes_offset").collect()
     return str(caught.value)
 
 
@@ -94,7 +101,7 @@ def test_debezium(spark: SparkSession) -> None:
         '{"before": {"id": 1, "v": null}, "after": null, "op": "d"}',
         None,
     ]
-    rows = decode_debezium(records(spark, values), kafka_source(declared), declared).collect()
+    rows = changes(decode_debezium(records(spark, values), kafka_source(declared), declared)).collect()
     assert [(row["panes_offset"], row["_change_type"], row["id"], row["v"]) for row in rows] == [
         (40, "insert", 1, "a"),
         (41, "update_preimage", 1, "a"),
@@ -105,4 +112,4 @@ def test_debezium(spark: SparkSession) -> None:
     ]
     for value in ('{"op": "t"}', '{"op": "d", "before": null}', '{"after": {"id": 1}}', '{"op": "c"}', "x"):
         with pytest.raises(Exception, match="malformed-record"):
-            decode_debezium(records(spark, [value]), kafka_source(declared), declared).collect()
+            checked(decode_debezium(records(spark, [value]), kafka_source(declared), declared), declared).collect()

@@ -1,4 +1,4 @@
-"""Formats of a record's value: each becomes columns, and a value that is malformed stops the query.
+"""Formats of a record's value: each becomes columns, and `panes_error` says which values are malformed.
 
 Each value is parsed once, in `inline`: a check in a projection is lost where nobody reads the column, and Spark parses
 again for one in a filter.
@@ -16,9 +16,9 @@ from pyspark.sql.functions import array, col, inline
 from panes.catalog import Column, Stream
 from panes.connectors.kafka import Format, KafkaSource, avro_fields, value_columns
 from panes.spark.expressions import quoted
+from panes.spark.malformed import ERROR, judgement
 
 VALUE, BROKEN, READABLE = "panes_value", "panes_broken", "panes_readable"
-SHOWN = 100  # letters of a malformed value that an error shows
 
 
 def held(metadata: str) -> str:
@@ -31,12 +31,13 @@ def decode(records: DataFrame, source: KafkaSource, stream: Stream) -> DataFrame
     values = value_columns(stream)
     match source.format:
         case Format.RAW:
-            return records.withColumnRenamed(VALUE, values[0].name)
+            return records.selectExpr("*", f"{VALUE} AS {quoted(values[0].name)}", f"CAST(NULL AS STRING) AS {ERROR}")
         case Format.JSON:
             return decode_json(records, ddl(values), source.parser)
         case Format.CSV:
             parsed = _from_text("from_csv", records, ddl(values), source.parser)
-            return checked(parsed, f"{_text()} IS NULL OR {_text()} = '' OR {BROKEN} IS NOT NULL", "csv")
+            broken = f"{text()} IS NULL OR {text()} = '' OR {BROKEN} IS NOT NULL"
+            return parsed.selectExpr("*", judgement(broken, "csv"))
         case Format.AVRO:
             return _decode_avro(records, source)
         case Format.DEBEZIUM:
@@ -52,11 +53,12 @@ def ddl(columns: list[Column]) -> str:
 def decode_json(records: DataFrame, schema: str, options: Mapping[str, str]) -> DataFrame:
     """Spark reads `null`, an empty text and no value at all as a row of NULLs: none of them is an object."""
     parsed = _from_text("from_json", records, schema, options)
-    is_object = rf"startswith(ltrim(' \t\r\n', {_text()}), '{{')"
-    return checked(parsed, f"{_text()} IS NULL OR NOT {is_object} OR {BROKEN} IS NOT NULL", "json")
+    is_object = rf"startswith(ltrim(' \t\r\n', {text()}), '{{')"
+    return parsed.selectExpr("*", judgement(f"{text()} IS NULL OR NOT {is_object} OR {BROKEN} IS NOT NULL", "json"))
 
 
-def _text() -> str:
+def text() -> str:
+    """A value as a text."""
     return f"CAST({VALUE} AS STRING)"
 
 
@@ -64,7 +66,7 @@ def _from_text(function: str, records: DataFrame, schema: str, options: Mapping[
     """The records with the fields of their values; a value that is malformed is kept in `BROKEN`."""
     given = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
     arguments = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in given.items())
-    parsed = f"{function}({_text()}, {literal(f'{schema}, {BROKEN} string')}, map({arguments}))"
+    parsed = f"{function}({text()}, {literal(f'{schema}, {BROKEN} string')}, map({arguments}))"
     return records.selectExpr("*", f"inline(array({parsed}))")
 
 
@@ -77,18 +79,7 @@ def _decode_avro(records: DataFrame, source: KafkaSource) -> DataFrame:
     reader = json.dumps({**json.loads(schema), "fields": [*avro_fields(schema), readable]})
     options = {**source.parser, "mode": "PERMISSIVE", "avroSchema": reader}
     parsed = records.select("*", inline(array(from_avro(col(VALUE), schema, options))))
-    return checked(parsed, f"{READABLE} IS NULL", "avro")
-
-
-def checked(decoded: DataFrame, broken: str, format_: str) -> DataFrame:
-    """Stop at a record that is broken, and name it."""
-    shown = rf"translate(substr({_text()}, 1, {SHOWN}), '\r\n', '  ')"
-    text = (
-        f"concat('PanesError: malformed-record: the value of offset ', {held('offset')}, ' in partition ', "
-        f"{held('partition')}, ' of topic ', {held('topic')}, ' is not {format_} of the declared columns: ', "
-        f"nvl({shown}, 'NULL'))"
-    )
-    return decoded.where(f"CASE WHEN {broken} THEN raise_error({text}) ELSE true END")
+    return parsed.selectExpr("*", judgement(f"{READABLE} IS NULL", "avro"))
 
 
 def literal(text: str) -> str:

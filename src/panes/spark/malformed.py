@@ -1,0 +1,66 @@
+"""Records that are not what their format and columns say: they stop the query, or they are left out and counted.
+
+    records ─ judged, `panes_error` says what is wrong ─┬─ stopped at ─── rows          on_error = 'fail'
+                                                        ├─ left out ───── rows          on_error = 'dead_letter'
+                                                        └─ only these ─── dead letters
+
+Every reader of a stream judges alike: what one leaves out is what another keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+
+from panes.catalog import Stream
+from panes.connectors import malformed
+from panes.spark.expressions import quoted
+from panes.spark.progress import malformed_name
+
+ERROR = "panes_error"
+SHOWN = 100  # letters of a malformed value that an error shows
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Records with `panes_error`, and how to tell of one: its place, its value and its metadata, as SQL."""
+
+    records: DataFrame
+    place: str
+    value: str
+    metadata: Mapping[str, str]
+
+
+def judgement(broken: str, format_: str) -> str:
+    """What is wrong with a record, as SQL; NULL if nothing is."""
+    return f"CASE WHEN {broken} THEN 'not {format_} of the declared columns' END AS {ERROR}"
+
+
+def sound(judged: Judged, stream: Stream) -> DataFrame:
+    """The records that are not malformed; the others stop the query, or are counted and become dead letters."""
+    return _stopped_at(judged) if stream.on_error == "fail" else _left_out(judged.records, stream)
+
+
+def dead_letters(judged: Judged, stream: Stream) -> DataFrame:
+    """The malformed records alone."""
+    kept = judged.records.where(f"{ERROR} IS NOT NULL")
+    letters = kept.selectExpr(
+        f"{ERROR} AS {malformed.ERROR}",
+        f"{judged.value} AS {malformed.VALUE}",
+        *(f"{sql} AS {quoted(name)}" for name, sql in judged.metadata.items()),
+    )
+    return letters.observe(malformed_name(stream.name), expr("count(1)").alias("malformed_rows"))
+
+
+def _stopped_at(judged: Judged) -> DataFrame:
+    shown = rf"nvl(translate(substr(CAST({judged.value} AS STRING), 1, {SHOWN}), '\r\n', '  '), 'NULL')"
+    text = f"concat('PanesError: malformed-record: ', {judged.place}, ' is ', {ERROR}, ': ', {shown})"
+    return judged.records.where(f"CASE WHEN {ERROR} IS NOT NULL THEN raise_error({text}) ELSE true END")
+
+
+def _left_out(records: DataFrame, stream: Stream) -> DataFrame:
+    counted = records.observe(malformed_name(stream.name), expr(f"count({ERROR})").alias("malformed_rows"))
+    return counted.where(f"{ERROR} IS NULL")

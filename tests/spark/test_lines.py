@@ -1,0 +1,75 @@
+"""Lines of files that are not what the columns say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from panes import Engine
+from panes.errors import PanesError
+
+pytestmark = pytest.mark.spark
+
+
+def rows(
+    spark: SparkSession, folder: Path, text: str, columns: str, query: str, more: str = ""
+) -> list[tuple[object, ...]]:
+    """The result of a query over a file, as an INSERT writes it."""
+    (folder / "in").mkdir(exist_ok=True)
+    connector = "csv" if "sep" in more else "json"
+    (folder / "in" / "lines").write_text(text)
+    Engine(spark).run(
+        f"""
+        CREATE STREAM t ({columns}) WITH (connector = '{connector}', path = '{folder}/in' {more});
+        CREATE SINK out WITH (connector = 'parquet', path = '{folder}/out');
+        INSERT INTO out {query};
+        """,
+        once=True,
+    )
+    return sorted(tuple(row) for row in spark.read.parquet(str(folder / "out")).collect())
+
+
+def refused(spark: SparkSession, folder: Path, text: str, columns: str, query: str, more: str = "") -> str:
+    with pytest.raises(PanesError) as caught:
+        rows(spark, folder, text, columns, query, more)
+    assert caught.value.code == "malformed-record"
+    return caught.value.message
+
+
+def test_drift(spark: SparkSession, tmp_path: Path) -> None:
+    """Another field is not looked at, a missing one is NULL."""
+    text = '{"a": 1, "b": "x"}\n{"a": 2, "new": {"x": 1}}\n\n{"a": 3, "b": null}\n'
+    assert rows(spark, tmp_path, text, "a INT, b STRING", "SELECT a, b FROM t") == [(1, "x"), (2, None), (3, None)]
+
+
+@pytest.mark.parametrize("line", ['{"a": "many"}', '{"a": 1', "null", "17", '{"a": 1.5}'])
+def test_a_line_that_is_not_json(spark: SparkSession, tmp_path: Path, line: str) -> None:
+    told = refused(spark, tmp_path, f'{{"a": 1}}\n{line}\n', "a INT, b STRING", "SELECT b FROM t WHERE b = 'x'")
+    assert told.startswith(f"a line of file:{tmp_path}/in/lines is not json of the declared columns: {line}")
+
+
+def test_a_line_that_is_not_csv(spark: SparkSession, tmp_path: Path) -> None:
+    for line in ("many;y", "1", "1;2;3"):
+        told = refused(spark, tmp_path, f"5;x\n{line}\n", "a INT, b STRING", "SELECT b FROM t", ", sep = ';'")
+        assert f"/in/lines is not csv of the declared columns: {line}" in told
+
+
+def test_sparks_own_column(spark: SparkSession, tmp_path: Path) -> None:
+    text = '{"a": 1}\n{"a": "many"}\n'
+    found = rows(
+        spark, tmp_path, text, "a INT, _corrupt_record STRING", "SELECT nvl(a, 0), _corrupt_record AS c FROM t"
+    )
+    assert found == [(0, '{"a": "many"}'), (1, None)]
+
+
+def test_a_computed_column_that_fails(spark: SparkSession, tmp_path: Path) -> None:
+    """The line is as declared, and what is made of it is not: that is a value that fails, with the value in its error."""
+    columns = "at STRING, ts TIMESTAMP AS to_timestamp(at)"
+    with pytest.raises(PanesError) as caught:
+        rows(spark, tmp_path, '{"at": "yesterday"}\n', columns, "SELECT ts FROM t")
+    assert caught.value.code == "value-failed"
+    assert "yesterday" in caught.value.message
+    columns = columns.replace("to_timestamp", "try_to_timestamp")
+    assert rows(spark, tmp_path, '{"at": "yesterday"}\n', columns, "SELECT ts FROM t") == [(None,)]
