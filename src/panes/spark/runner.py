@@ -39,9 +39,10 @@ from panes.spark.heartbeat import NEVER
 from panes.spark.kafka.sink import check_result
 from panes.spark.lock import locked
 from panes.spark.news import News, listening
-from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
 from panes.spark.refusals import underlined_in
+from panes.spark.report import Report, report_of
+from panes.spark.rows import ShowRows, show_rows
 from panes.spark.session import check_checkpoint, shards_of
 from panes.spark.sink_log import close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
@@ -78,18 +79,12 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Seque
 
 
 @dataclass(frozen=True)
-class Report:
-    """What one micro-batch of one INSERT did."""
-
-    sink: str
-    batch: int
-    seconds: float
-    counters: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class Run:
-    """How a script's INSERTs are run: `shards` is None where none was asked for, `stopped` says when to stop."""
+    """How a script's queries are run: `shards` is None where none was asked for, `stopped` says when to stop.
+
+    `every` is the time between two micro-batches. `failed` is told of each query that fails; the others run on if they
+    are to `keep_going`. `rows` gets the rows of each SELECT.
+    """
 
     spark: SparkSession
     frames: Mapping[str, DataFrame]
@@ -99,6 +94,19 @@ class Run:
     flush: bool
     report: Callable[[Report], None]
     stopped: Callable[[], bool]
+    every: str | None = None
+    keep_going: bool = False
+    failed: Callable[[str, Exception], None] = lambda query, error: None
+    rows: ShowRows = lambda rows: None
+
+
+def select(compiled: Compiled, catalog: Catalog, checkpoint: Path, number: int) -> Insert:
+    """A SELECT without INSERT, as an INSERT into nothing but the eyes of the user."""
+    name = f"select-{number}"
+    streams = streams_of(compiled.physical, catalog)
+    return Insert(
+        compiled, Sink(name, {"connector": "console"}), streams, tuple(catalog.view_texts()), checkpoint / name
+    )
 
 
 def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
@@ -124,11 +132,12 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
     try:
         with listening(how.spark) as news:
             for one in ready:
-                running.append(one.start(how.once, how.flush))  # noqa: PERF401 - a failed start stops those before it
+                running.append(one.start(how))  # noqa: PERF401 - a failed start stops those before it
             ended = wait(running, how, news)
             if ended and how.flush:
                 for now in running:
-                    now.end_input()
+                    if now.error is None:
+                        now.end_input(how)
                 ended = wait(running, how, news)
     except BaseException as error:
         try:
@@ -137,6 +146,9 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
             error.add_note(f"A query could not be stopped either: {another!r}")
         raise
     stop(running)
+    for now in running:
+        if now.error is not None:
+            raise now.error
     return ended
 
 
@@ -155,10 +167,14 @@ class Ready:
     writer: DataStreamWriter
     record: Record
 
-    def start(self, once: bool, flush: bool) -> Running:
-        drains = flush and forgets(self.insert.sink)
+    def start(self, how: Run) -> Running:
+        drains = how.flush and forgets(self.insert.sink)
+        writer = self.writer
+        if how.once and not drains:
+            writer = writer.trigger(availableNow=True)
+        elif how.every is not None and not drains:
+            writer = writer.trigger(processingTime=how.every)
         with refused_by_spark("stream-options", f"the sink {self.insert.sink.name} cannot be written"):
-            writer = self.writer.trigger(availableNow=True) if once and not drains else self.writer
             return Running(self, writer.start(), drains)
 
 
@@ -171,6 +187,7 @@ class Running:
     drains: bool
     looked_at: str = ""  # when the last progress report was made that was looked at
     seen: int = -1  # the last micro-batch that was reported
+    error: Exception | None = None  # of one that failed
 
     @property
     def sink(self) -> str:
@@ -183,11 +200,11 @@ class Running:
             return True
         return not self.query.isActive
 
-    def end_input(self) -> None:
+    def end_input(self, how: Run) -> None:
         """Write the control row, and let the query take it in."""
         _publish(self.ready.insert.folder / CONTROL / ENDED, '{"ended": true}\n')
         if not self.drains:
-            self.query = self.ready.start(once=True, flush=True).query
+            self.query = self.ready.start(how).query
 
     def reports(self) -> Iterator[Report]:
         """The micro-batches since the last call; empty triggers are left out."""
@@ -198,8 +215,7 @@ class Running:
         for progress in self.query.recentProgress:
             if progress.batchId > self.seen and "addBatch" in progress.durationMs:
                 self.seen = progress.batchId
-                seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-                yield Report(self.sink, progress.batchId, seconds, counters_of(progress))
+                yield report_of(self.sink, progress)
 
 
 def _ready(one: Insert, how: Run) -> Ready:
@@ -223,13 +239,19 @@ def _ready(one: Insert, how: Run) -> Ready:
     ):
         builder = _builder(one, how, frames, shards)
         df = builder.build(one.compiled.physical)
-        writer = write(df, one.sink, one.compiled.physical.changelog, one.folder / "spark")
+        writer = _writer(df, one, how)
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
     record = Record.of([*builder.identities, *whole], one.streams, shards)
     if old is not None:
         check_record(old, record)
     return Ready(one, writer, record)
+
+
+def _writer(df: DataFrame, one: Insert, how: Run) -> DataStreamWriter:
+    if one.compiled.physical.sink is None:
+        return show_rows(df, one.sink.name, how.rows, str(one.folder / "spark"))
+    return write(df, one.sink, one.compiled.physical.changelog, one.folder / "spark")
 
 
 def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int) -> Builder:
@@ -260,7 +282,7 @@ def _control(folder: Path, spark: SparkSession) -> DataFrame:
 
 
 def wait(running: Sequence[Running], how: Run, news: News) -> bool:
-    """Until all queries are done, True, or the run is stopped, False; a failed query is raised as its error."""
+    """Until all queries are done, True, or the run is stopped, False."""
     done = False
     while not done:
         if how.stopped():
@@ -270,20 +292,24 @@ def wait(running: Sequence[Running], how: Run, news: News) -> bool:
             for report in one.reports():
                 how.report(report)
         for one in running:
-            _raise_failure(one, how.flush)
+            _look_for_failure(one, how)
         if not done:
             news.wait(LOOK)
     return True
 
 
-def _raise_failure(one: Running, flush: bool) -> None:
+def _look_for_failure(one: Running, how: Run) -> None:
+    """Tell of a query that has failed since; unless the others are to go on, that ends the run."""
     failed = one.query.exception()
-    if failed is None:
+    if failed is None or one.error is not None:
         return
     error = failure(str(failed), one.ready.insert.compiled)
-    if flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.insert.folder):
+    if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.insert.folder):
         return  # rows that came after the end of the input
-    raise error or failed
+    one.error = error or failed
+    how.failed(one.sink, one.error)
+    if not how.keep_going:
+        raise one.error
 
 
 def flush_began(folder: Path) -> bool:
