@@ -139,6 +139,7 @@ class Engine:
         on_error: str = "stop",
         failed: Callable[[str, Exception], None] = lambda query, error: None,
         rows: ShowRows | None = None,
+        started: Callable[[list[str]], None] = lambda queries: None,
     ) -> None:
         """Run a script: declarations take effect at once, each INSERT runs as a query of its own until it ends.
 
@@ -147,8 +148,9 @@ class Engine:
         comes out, and the checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each
         micro-batch; the run stops, and can go on later, when `stopped` says so. A micro-batch begins `every` so often,
         such as '10 seconds', or as soon as the one before is done. With `on_error='continue'` the other queries go on
-        when one fails, and its error is raised at the end; `failed` is told at once. `rows` gets the rows of each SELECT
-        without INSERT, which starts anew in each run; without it they are compiled and not run.
+        when one fails, and its error is raised at the end; `failed` is told at once. `started` gets the names of the
+        queries when they run. `rows` gets the rows of each SELECT without INSERT, which starts anew in each run;
+        without it they are compiled and not run.
         """
         from panes.spark import runner
         from panes.spark.rows import show_frame
@@ -182,6 +184,7 @@ class Engine:
                     on_error == "continue",
                     failed,
                     rows or (lambda rows: None),
+                    started,
                 )
                 runner.run([*inserts, *selects], folder, how)
 

@@ -49,7 +49,9 @@ def error_in(written: str, values: dict[str, str]) -> Span:
     script = with_variables(Source(written, "script.sql"), values)
     with pytest.raises(PanesError) as caught:
         list(steps(script.text, Catalog(), Functions(), "script.sql"))
-    return present(script.as_written(caught.value).span)
+    shown = script.as_written(caught.value)
+    assert isinstance(shown, PanesError)
+    return present(shown.span)
 
 
 def test_an_error_is_underlined_in_what_the_user_wrote() -> None:

@@ -61,6 +61,12 @@ class Insert:
     streams: tuple[Stream, ...]
     views: tuple[Span, ...]
     folder: Path
+    number: int = 1  # of those into its sink
+
+    @property
+    def name(self) -> str:
+        """What its query is called: as its sink is, with a number from the second one on."""
+        return self.sink.name if self.number == 1 else f"{self.sink.name}-{self.number}"
 
     @property
     def files(self) -> Files:
@@ -75,7 +81,7 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Seque
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
     folder = checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}"
     streams = streams_of(compiled.physical, catalog)
-    return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder)
+    return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder, number)
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,7 @@ class Run:
     keep_going: bool = False
     failed: Callable[[str, Exception], None] = lambda query, error: None
     rows: ShowRows = lambda rows: None
+    started: Callable[[list[str]], None] = lambda queries: None
 
 
 def select(compiled: Compiled, catalog: Catalog, checkpoint: Path, number: int) -> Insert:
@@ -133,6 +140,7 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
         with listening(how.spark) as news:
             for one in ready:
                 running.append(one.start(how))  # noqa: PERF401 - a failed start stops those before it
+            how.started([one.name for one in running])
             ended = wait(running, how, news)
             if ended and how.flush:
                 for now in running:
@@ -190,8 +198,8 @@ class Running:
     error: Exception | None = None  # of one that failed
 
     @property
-    def sink(self) -> str:
-        return self.ready.insert.sink.name
+    def name(self) -> str:
+        return self.ready.insert.name
 
     def is_done(self) -> bool:
         if self.drains and self.query.isActive:
@@ -215,7 +223,7 @@ class Running:
         for progress in self.query.recentProgress:
             if progress.batchId > self.seen and "addBatch" in progress.durationMs:
                 self.seen = progress.batchId
-                yield report_of(self.sink, progress)
+                yield report_of(self.name, progress)
 
 
 def _ready(one: Insert, how: Run) -> Ready:
@@ -307,7 +315,7 @@ def _look_for_failure(one: Running, how: Run) -> None:
     if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.insert.folder):
         return  # rows that came after the end of the input
     one.error = error or failed
-    how.failed(one.sink, one.error)
+    how.failed(one.name, one.error)
     if not how.keep_going:
         raise one.error
 

@@ -37,11 +37,12 @@ class Script:
     source: Source
     replaced: tuple[Piece, ...] = ()
 
-    def as_written(self, error: PanesError) -> PanesError:
-        """An error with the place in the user's text."""
-        span = error.span
+    def as_written(self, error: Exception) -> Exception:
+        """An error of Panes with the place in the user's text; any other as it is."""
+        span = error.span if isinstance(error, PanesError) else None
         if span is None or not self.replaced or span.source.text != self.text:
             return error
+        assert isinstance(error, PanesError)
         return PanesError(error.code, error.message, self.written(span), error.hint)
 
     def written(self, span: Span) -> Span:
