@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from panes import __version__
-from panes.cli import check, demo, explain, init, rescale, run, state, status, stop
+from panes.cli import check, demo, doctor, explain, init, rescale, run, shell, state, status, stop
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # a text that is refused needs no second message
 
@@ -40,8 +40,10 @@ app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("run")(run.run)
+app.command("shell")(shell.shell)
 app.command("status")(status.status)
 app.command("stop")(stop.stop)
 app.command("state")(state.state)
 app.command("rescale")(rescale.rescale)
 app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
