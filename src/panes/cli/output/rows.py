@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from panes.spark.rows import Rows
 
 
-def table_of(rows: Rows, most: int) -> Table:
+def table_of(rows: Rows, most: int) -> Group:
     """The first rows of a micro-batch."""
     from pyspark.sql.functions import col
 
@@ -22,15 +23,15 @@ def table_of(rows: Rows, most: int) -> Table:
     return table(rows.query, rows.batch, rows.df.columns, [list(row) for row in texts], rows.count)
 
 
-def table(query: str, batch: int | None, columns: list[str], texts: list[list[str | None]], count: int) -> Table:
+def table(query: str, batch: int | None, columns: list[str], texts: list[list[str | None]], count: int) -> Group:
     title = query if batch is None else f"{query} batch {batch}"
-    more = f"… and {count - len(texts):,} more rows" if count > len(texts) else None
-    shown = Table(title=title, title_justify="left", caption=more, caption_justify="left")
+    more = [Text(f"… and {count - len(texts):,} more rows", style="dim")] if count > len(texts) else []
+    shown = Table()
     for name in columns:
         shown.add_column(Text(name))
     for row in texts:
         shown.add_row(*(Text("NULL", style="dim") if cell is None else Text(cell) for cell in row))
-    return shown
+    return Group(Text(title, style="italic"), shown, *more)
 
 
 def documents_of(rows: Rows) -> Iterator[dict[str, Any]]:
