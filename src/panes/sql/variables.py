@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-from panes.errors import PanesError, suggestion
+from panes.errors import PanesError
 from panes.source import Source, Span
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\}")  # ${ENV:…} and ${FILE:…} are secrets, and stay
@@ -93,7 +94,7 @@ def _variables(text: str) -> Iterator[re.Match[str]]:
 
 def _unknown(source: Source, found: re.Match[str], values: Mapping[str, str]) -> PanesError:
     name = found["name"]
-    meant = suggestion(name, values) if values else None
-    hint = " ".join([*([meant] if meant is not None else []), f"Set it with --set {name}=…"])
+    meant = get_close_matches(name, values, n=1)
+    hint = " ".join([*(f"Did you mean {one}?" for one in meant), f"Set it with --set {name}=…"])
     span = Span(source, found.start(), found.end())
     return PanesError("unknown-variable", f"the variable {name} is not set", span, hint)
