@@ -154,6 +154,8 @@ class Engine:
         """
         from panes.spark import runner
         from panes.spark.rows import show_frame
+        from panes.spark.run_options import Run
+        from panes.spark.selects import select
 
         if on_error not in ("stop", "continue"):
             raise ValueError(f"on_error is 'stop' or 'continue', not {on_error!r}")
@@ -167,11 +169,11 @@ class Engine:
                 if step.physical.sink is not None:
                     inserts.append(runner.insert(step, self.catalog, folder, inserts))
                 elif rows is not None and is_streaming(step.physical):
-                    selects.append(runner.select(step, self.catalog, temporary, len(selects) + 1))
+                    selects.append(select(step, self.catalog, temporary, len(selects) + 1))
                 elif rows is not None:
                     show_frame(self._frame(step, step.statement.span), "select", None, rows)
             if inserts or selects:
-                how = runner.Run(
+                how = Run(
                     self.spark,
                     self._registered(),
                     self._shards,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,6 @@ from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
 from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
 from panes.errors import PanesError
-from panes.functions import Functions
 from panes.physical import plan as physical
 from panes.source import Span
 from panes.spark.build import Builder
@@ -42,7 +41,8 @@ from panes.spark.news import News, listening
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
 from panes.spark.refusals import underlined_in
 from panes.spark.report import Report, report_of
-from panes.spark.rows import ShowRows, show_rows
+from panes.spark.rows import show_rows
+from panes.spark.run_options import Run
 from panes.spark.session import check_checkpoint, shards_of
 from panes.spark.sink_log import close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
@@ -82,38 +82,6 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Seque
     folder = checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}"
     streams = streams_of(compiled.physical, catalog)
     return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder, number)
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a script's queries are run: `shards` is None where none was asked for, `stopped` says when to stop.
-
-    `every` is the time between two micro-batches. `failed` is told of each query that fails; the others run on if they
-    are to `keep_going`. `rows` gets the rows of each SELECT.
-    """
-
-    spark: SparkSession
-    frames: Mapping[str, DataFrame]
-    shards: int | None
-    functions: Functions
-    once: bool
-    flush: bool
-    report: Callable[[Report], None]
-    stopped: Callable[[], bool]
-    every: str | None = None
-    keep_going: bool = False
-    failed: Callable[[str, Exception], None] = lambda query, error: None
-    rows: ShowRows = lambda rows: None
-    started: Callable[[list[str]], None] = lambda queries: None
-
-
-def select(compiled: Compiled, catalog: Catalog, checkpoint: Path, number: int) -> Insert:
-    """A SELECT without INSERT, as an INSERT into nothing but the eyes of the user."""
-    name = f"select-{number}"
-    streams = streams_of(compiled.physical, catalog)
-    return Insert(
-        compiled, Sink(name, {"connector": "console"}), streams, tuple(catalog.view_texts()), checkpoint / name
-    )
 
 
 def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
