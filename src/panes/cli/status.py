@@ -24,8 +24,9 @@ def status(
 ) -> None:
     """Show the scripts that you run on this machine, and what each query did last.
 
-    [dim]panes status[/dim]              all of them
-    [dim]panes status checkpoint[/dim]   the one on this checkpoint; exit code 1 if there is none
+    panes status   [dim]all of them[/dim]
+
+    panes status checkpoint   [dim]the one on this checkpoint; exit code 1 if there is none[/dim]
     """
     found = runs_on(checkpoint)
     for one in found:

@@ -21,7 +21,7 @@ def stop(
 ) -> None:
     """Stop a running script as Ctrl-C does, and wait until it has ended: a later run goes on where it was.
 
-    [dim]panes stop checkpoint[/dim]
+    [bold]Example[/bold]: panes stop checkpoint
     """
     found = runs_of(checkpoint)
     if not found:

@@ -30,6 +30,7 @@ WORKER = (
         (f"{QUERY}{TASK}{WORKER}{STACK}",
          "PythonException: Traceback (most recent call last):\ncaused by ValueError: no such shop"),
         ("plain words", "plain words"),
+        ("[JAVA_GATEWAY_EXITED] Java exited", "[JAVA_GATEWAY_EXITED] Java exited\npanes doctor shows what is missing"),
     ],
 )  # fmt: skip
 def test_in_short(text: str, short: str) -> None:

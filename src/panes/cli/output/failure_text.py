@@ -12,6 +12,7 @@ TASK = re.compile(r"Job aborted due to stage failure: .*? executor [^)]*\): ", r
 STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 CAUSE = re.compile(r"^Caused by: (?P<cause>.*)$", re.MULTILINE)
 RAISED = re.compile(r"^(?P<raised>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b.*)$", re.MULTILINE)
+NO_JAVA = "JAVA_GATEWAY_EXITED"
 CLASS = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 
 
@@ -34,7 +35,8 @@ def shortened(text: str) -> str:
     head = _first_line(text)
     root = _named((raised or causes or [""])[-1])
     head = _named(head)
-    return head if not root or root in head else f"{head}\ncaused by {root}"
+    text = head if not root or root in head else f"{head}\ncaused by {root}"
+    return f"{text}\npanes doctor shows what is missing" if NO_JAVA in text else text
 
 
 def _traceback(text: str) -> str:

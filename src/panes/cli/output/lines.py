@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from rich.console import Console
+
 from panes.cli.output.failure_text import in_short
 from panes.cli.output.rows import table_of
 from panes.cli.script_file import console, errors, print_listing
@@ -16,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """A line per micro-batch on standard error, answers and rows on standard output."""
+    """A line per micro-batch on standard error, or another `screen`; answers and rows on standard output."""
 
-    def __init__(self, *, quiet: bool = False, most_rows: int = 20) -> None:
-        self.quiet, self.most_rows = quiet, most_rows
+    def __init__(self, *, quiet: bool = False, most_rows: int = 20, screen: Console = errors) -> None:
+        self.quiet, self.most_rows, self.screen = quiet, most_rows, screen
 
     def started(self, queries: list[str], ui: str | None) -> None:
         if ui is not None and not self.quiet:
-            errors.print(f"Spark UI: {ui}", markup=False, style="dim")
+            self.screen.print(f"Spark UI: {ui}", markup=False, style="dim")
 
     def step(self, step: Step) -> None:
         match step:
@@ -40,16 +42,16 @@ class Lines:
 
     def batch(self, report: Report) -> None:
         if not self.quiet:
-            errors.print(batch_line(report), markup=False, style="dim")
+            self.screen.print(batch_line(report), markup=False, style="dim")
 
     def rows(self, rows: Rows) -> None:
         console.print(table_of(rows, self.most_rows))
 
     def failed(self, query: str, error: Exception) -> None:
-        errors.print(failure_line(query, error), markup=False)
+        self.screen.print(failure_line(query, error), markup=False)
 
     def refused(self, error: Exception) -> None:
-        errors.print(in_short(error), markup=False)
+        self.screen.print(in_short(error), markup=False)
 
     def ended(self, reason: str) -> None:
         pass

@@ -28,7 +28,7 @@ class LiveTable(Lines):
     """Answers, rows and errors scroll by above the table."""
 
     def __init__(self, screen: Console, *, most_rows: int = 20, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(quiet=True, most_rows=most_rows)
+        super().__init__(quiet=True, most_rows=most_rows, screen=screen)  # others would draw over the table
         self.board, self._clock = Board(), clock
         self._ui: str | None = None
         self._live = Live(_Drawn(self), console=screen, refresh_per_second=4)
