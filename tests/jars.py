@@ -20,6 +20,9 @@ CONNECTORS = (
     "org.apache.commons:commons-pool2:2.13.1",
     "org.apache.spark:spark-avro_2.13:4.1.1",
 )
+# Hadoop's client for S3 names a bundle of 600 MB; it works with these parts of it.
+S3 = ("org.apache.hadoop:hadoop-aws:3.5.0", "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.3.1")
+AWS = tuple(f"software.amazon.awssdk:{name}:2.35.4" for name in ("s3", "s3-transfer-manager", "sts"))
 LONGEST = 300  # seconds that a download may take
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>

@@ -294,6 +294,7 @@ NOT_OF_A_QUERY = {
         "malformed-record",
         "missing-package",
         "broker-failed",
+        "store-failed",
         "unsafe-checkpoint",
         "checkpoint-in-use",
         "cannot-rescale",

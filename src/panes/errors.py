@@ -50,6 +50,7 @@ CODES: dict[str, str] = {
     "value-failed": "a value that cannot be computed: an overflow, a cast, a division by zero",
     "malformed-record": "a record of a stream that is not what its format and columns say",
     "broker-failed": "a Kafka broker that does not answer, lets nobody in, or lacks a topic",
+    "store-failed": "a folder that cannot be reached, or that cannot be written",
     "missing-package": "a connector whose jars Spark does not have",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }

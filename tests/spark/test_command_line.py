@@ -18,6 +18,7 @@ from panes.errors import PanesError
 from panes.spark.lock import locked
 from panes.spark.report import Report
 from panes.spark.rows import Rows
+from panes.spark.store import LocalPath
 from spark.input_files import at, write_file
 
 pytestmark = pytest.mark.spark
@@ -109,7 +110,7 @@ def test_a_malformed_line_is_told_in_short(folder: Path, spark: SparkSession) ->
 
 
 def test_two_runs_on_one_checkpoint(folder: Path, spark: SparkSession) -> None:
-    with locked(folder / "checkpoint" / "1-out"):
+    with locked([LocalPath(folder / "checkpoint" / "1-out")]):
         done = panes(folder, f"INSERT INTO out {SUMS};", "--once", "--checkpoint", str(folder / "checkpoint"))
     assert done.exit_code == 1
     assert done.stderr.startswith("checkpoint-in-use: ")

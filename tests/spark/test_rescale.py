@@ -18,6 +18,7 @@ from panes.errors import PanesError
 from panes.spark.lock import locked
 from panes.spark.micro_batches import begun, committed, partitions
 from panes.spark.rescale import rescale
+from panes.spark.store import LocalPath
 from spark.compare import check_rows, rows_of
 from spark.input_files import at, write_file
 from spark.plain_windows import ORDERED, TIME_WINDOWS, Row, ScriptFolder, expected, made
@@ -47,7 +48,7 @@ def grown_and_shrunk(script: Script, files: list[list[Row]], spark: SparkSession
         for number, rows in enumerate(files[first : first + each], first):
             script.feed(number, rows)
         script.run(spark)
-        for folder in script.checkpoint.glob("*/spark"):
+        for folder in map(LocalPath, script.checkpoint.glob("*/spark")):
             assert partitions(folder, begun(folder)[-1]) == wanted
     script.run(spark, flush=True)
 
@@ -153,16 +154,16 @@ def test_a_sink_of_files_has_no_gaps(query: Query) -> None:
 
 
 def test_as_many_partitions_as_before_change_nothing(query: Query) -> None:
-    before = begun(query.checkpoint)
+    before = begun(LocalPath(query.checkpoint))
     assert [(one.before, one.after) for one in rescale(query.checkpoint, 2, query.spark)] == [(2, 2)]
-    assert begun(query.checkpoint) == before
+    assert begun(LocalPath(query.checkpoint)) == before
 
 
 def test_more_partitions_than_shards_are_refused(query: Query) -> None:
     error = refused(query, SHARDS + 1)
     assert error.code == "cannot-rescale"
     assert str(SHARDS) in error.message
-    assert begun(query.checkpoint) == committed(query.checkpoint)
+    assert begun(LocalPath(query.checkpoint)) == committed(LocalPath(query.checkpoint))
 
 
 def test_a_micro_batch_that_is_not_finished_is_refused(query: Query) -> None:
@@ -184,7 +185,7 @@ def test_a_move_that_was_cut_short_is_repeated(query: Query) -> None:
 
 
 def uncommit(checkpoint: Path) -> None:
-    last = committed(checkpoint)[-1]
+    last = committed(LocalPath(checkpoint))[-1]
     for name in (f"{last}", f".{last}.crc"):
         (checkpoint / "commits" / name).unlink(missing_ok=True)
 
@@ -205,7 +206,7 @@ def test_a_checkpoint_in_use_is_refused(tmp_path: Path, spark: SparkSession) -> 
     text = (tmp_path / "script.sql").read_text(encoding="utf-8")
     Engine(spark, shards=SHARDS).run(text, checkpoint=script.checkpoint, stopped=stopped)
     assert codes == ["checkpoint-in-use"]
-    with locked(script.checkpoint / "1-tumbling"), pytest.raises(PanesError) as caught:
+    with locked([LocalPath(script.checkpoint / "1-tumbling")]), pytest.raises(PanesError) as caught:
         script.run(spark)
     assert caught.value.code == "checkpoint-in-use"
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from panes.cli.script_file import console, reported_errors
-from panes.cli.spark_options import Conf, Packages, packages_of, settings_of
+from panes.cli.spark_options import Checkpoint, Conf, Packages, check_folder, packages_of, settings_of
 
 
 def rescale(
-    checkpoint: Annotated[Path, typer.Argument(help="The folder of --checkpoint, or of Spark's checkpointLocation.")],
+    checkpoint: Checkpoint,
     partitions: Annotated[int, typer.Option(min=1, help="The new number of partitions, at most that of the shards.")],
     sink: Annotated[
         str | None,
@@ -22,8 +21,7 @@ def rescale(
     packages: Packages = None,
 ) -> None:
     """Spread the state of a checkpoint over another number of partitions, while no query runs on it."""
-    if not checkpoint.is_dir():
-        raise typer.BadParameter(f"there is no folder {checkpoint}")
+    check_folder(checkpoint)
     from panes.spark.rescale import rescale as rescaled
     from panes.spark.session import embedded
 

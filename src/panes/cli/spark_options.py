@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from panes.spark.folders import folder, scheme_of
+
+Checkpoint = Annotated[
+    str, typer.Argument(help="The folder of --checkpoint, or of Spark's checkpointLocation: a path or a URI.")
+]
 Conf = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark, as for spark-submit; may be repeated."),
@@ -46,3 +52,9 @@ def packages_of(packages: str | None) -> list[str]:
     (['a:b:1', 'c:d:2'], [])
     """
     return [one.strip() for one in (packages or "").split(",") if one.strip()]
+
+
+def check_folder(checkpoint: str) -> None:
+    """Refuse a folder of this machine that is not there; what is elsewhere, Spark has to say."""
+    if scheme_of(checkpoint) in (None, "file") and not Path(folder(checkpoint)).is_dir():
+        raise typer.BadParameter(f"there is no folder {checkpoint}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from panes.cli.script_file import console, reported_errors
-from panes.cli.spark_options import Conf, Packages, packages_of, settings_of
+from panes.cli.spark_options import Checkpoint, Conf, Packages, check_folder, packages_of, settings_of
 
 if TYPE_CHECKING:
     from panes.spark.state_report import OperatorState
@@ -21,14 +20,13 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def state(
-    checkpoint: Annotated[Path, typer.Argument(help="The folder of --checkpoint, or of Spark's checkpointLocation.")],
+    checkpoint: Checkpoint,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, with all that each operator depends on.")] = False,
     conf: Conf = None,
     packages: Packages = None,
 ) -> None:
     """Show whose state a checkpoint holds, and how much of it each shard has."""
-    if not checkpoint.is_dir():
-        raise typer.BadParameter(f"there is no folder {checkpoint}")
+    check_folder(checkpoint)
     from panes.spark.session import embedded
     from panes.spark.state_report import state_of
 

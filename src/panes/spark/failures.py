@@ -10,6 +10,7 @@ from panes.compile import Compiled
 from panes.errors import CODES, PanesError
 from panes.physical import plan as physical
 from panes.spark.refusals import place
+from panes.spark.store_errors import full_or_forbidden, refused_by_store
 
 RAISED = re.compile(r"\bPanesError: (?P<code>[a-z-]+): (?P<message>.*)(?:\nhint: (?P<hint>.*))?")
 # SQLSTATE 22 is for data; behind it Spark quotes the expression that failed, and underlines the part of it.
@@ -21,7 +22,7 @@ PLAN = "\n=== Streaming Query ==="  # behind it Spark shows the plan, and in it 
 
 
 def failure(text: str, compiled: Compiled) -> PanesError | None:
-    """The error of Panes in what Spark says of a query that failed; None if it was no value and no check of ours."""
+    """The error of Panes in what Spark says of a query that failed; None if it is Spark's own affair."""
     where = f" (INSERT INTO {compiled.physical.sink})" if compiled.physical.sink is not None else ""
     text = text.split(PLAN)[0]
     raised = RAISED.search(text)
@@ -30,7 +31,7 @@ def failure(text: str, compiled: Compiled) -> PanesError | None:
         return PanesError(raised["code"], f"{STATE.sub('', raised['message'])}{where}", None, hint)
     data = DATA.search(text)
     if data is None:
-        return None
+        return full_or_forbidden(text, where)
     expression = failing_expression(data["context"], calls(compiled.physical))
     within = compiled.statement.span
     span = place(expression, [within]) if expression is not None and within is not None else None
@@ -81,6 +82,9 @@ def refused_by_spark(code: str, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         found = CONDITION.search(str(error))
-        if found is None:
-            raise
-        raise PanesError(code, f"{what}: {found[0]}") from error
+        if found is not None:
+            raise PanesError(code, f"{what}: {found[0]}") from error
+        refused = full_or_forbidden(str(error), f" ({what})") or refused_by_store(error, what)
+        if refused is not None:
+            raise refused from error
+        raise

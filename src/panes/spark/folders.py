@@ -28,6 +28,16 @@ def folder(path: str) -> str:
     return f"{found['scheme'].lower()}://{found['host'] or ''}{rest}"
 
 
+def scheme_of(path: str) -> str | None:
+    """The file system that a path names.
+
+    >>> scheme_of("S3A://bucket/x"), scheme_of("/x")
+    ('s3a', None)
+    """
+    found = URI.fullmatch(path)
+    return found["scheme"].lower() if found is not None else None
+
+
 @dataclass(frozen=True)
 class Files:
     """The folder that an INSERT into `sink` writes, and those that it reads."""

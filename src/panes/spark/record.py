@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -14,6 +13,7 @@ from panes.physical import plan as physical
 from panes.physical.identity import HINT, Identity, another_query, another_version, differences
 from panes.physical.lineage import result_of, source_of
 from panes.spark.session import settings
+from panes.spark.store import StorePath
 
 RECORD = "panes-query.json"
 
@@ -38,25 +38,26 @@ def spark_identity(plan: physical.DataSink, streams: Sequence[Stream], spark: Sp
     return Identity({"query": source_of(plan), "result": result_of(plan), **settings(spark)}, named)
 
 
-def read_record(folder: Path) -> Record | None:
+def read_record(folder: StorePath) -> Record | None:
     """The record of a checkpoint in which a micro-batch has begun; before that there is nothing to agree with."""
     if not began(folder) or not (folder / RECORD).exists():
         return None
-    found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    found = json.loads((folder / RECORD).read_text())
     if found.keys() != {one.name for one in fields(Record)}:
         raise another_version()
     return Record(**found)
 
 
-def began(folder: Path) -> bool:
+def began(folder: StorePath) -> bool:
     """Whether Spark has begun a micro-batch in this checkpoint."""
-    return any(log.name.isdigit() for log in (folder / "spark" / "offsets").glob("*"))
+    return any(name.isdigit() for name in (folder / "spark" / "offsets").names())
 
 
-def write_record(folder: Path, record: Record) -> None:
-    hidden = folder / f".{RECORD}"
-    hidden.write_text(json.dumps(asdict(record), indent=1), encoding="utf-8")
-    hidden.replace(folder / RECORD)
+def write_record(folder: StorePath, record: Record) -> None:
+    """Write a record if it is another one: where a file is replaced in two steps, none is missing after a kill."""
+    file, text = folder / RECORD, json.dumps(asdict(record), indent=1)
+    if not file.exists() or file.read_text() != text:
+        file.publish(text)
 
 
 def check_record(old: Record, new: Record) -> None:

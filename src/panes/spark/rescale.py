@@ -7,7 +7,6 @@ no input and has all state, timers included, in its new partitions. Shards thems
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from panes.spark.micro_batches import begun, committed, partitions
 from panes.spark.runner import check_seal
 from panes.spark.sink_log import close_gaps
 from panes.spark.state_report import queries, state_of
+from panes.spark.store import StorePath, store_path
 
 FINISH = "Start the query with its old settings, let it finish the micro-batch, and stop it."
 
@@ -33,7 +33,7 @@ class Rescaled:
     after: int
 
 
-def rescale(checkpoint: Path, wanted: int, spark: SparkSession, sink: str | None = None) -> Iterator[Rescaled]:
+def rescale(checkpoint: str | Path, wanted: int, spark: SparkSession, sink: str | None = None) -> Iterator[Rescaled]:
     """Move the state of all queries; everything that can be refused is refused before the first one is moved.
 
     A query that is spread over so many partitions already is left as it is, so that what was cut short can be repeated,
@@ -42,17 +42,16 @@ def rescale(checkpoint: Path, wanted: int, spark: SparkSession, sink: str | None
     manager = getattr(spark, "_streamingCheckpointManager", None)
     if manager is None or not hasattr(spark, "_jsparkSession"):
         raise _refused("this Spark cannot move state", "Take Spark 4.2 or a later one, and not over Spark Connect.")
-    check_seal(checkpoint)
-    with ExitStack() as stack:
-        found = list(queries(checkpoint))
-        for name, folder in found:
-            if name:
-                stack.enter_context(locked(folder.parent))
+    check_seal(store_path(checkpoint, spark))
+    found = list(queries(store_path(checkpoint, spark)))
+    with locked([folder.parent for name, folder in found if name]) as check_lock:
+        for _, folder in found:
             _check_committed(folder, wanted)
         left = _left_alone(checkpoint, wanted, spark)
         for name, folder in found:
-            if name in left or not (folder / "state").is_dir():
+            if name in left or not (folder / "state").exists():
                 continue
+            check_lock()
             before = _before(folder)
             if before != wanted or begun(folder)[-1] != committed(folder)[-1]:
                 with refused_by_spark("cannot-rescale", f"Spark cannot move the state of {folder}"):
@@ -62,11 +61,11 @@ def rescale(checkpoint: Path, wanted: int, spark: SparkSession, sink: str | None
             yield Rescaled(name, before, wanted)
 
 
-def _before(folder: Path) -> int:
+def _before(folder: StorePath) -> int:
     return partitions(folder, committed(folder)[-1])
 
 
-def _check_committed(folder: Path, wanted: int) -> None:
+def _check_committed(folder: StorePath, wanted: int) -> None:
     """Refuse a micro-batch that is not finished, unless it is a move to as many partitions."""
     last = begun(folder)[-1]
     if last == committed(folder)[-1]:
@@ -78,7 +77,7 @@ def _check_committed(folder: Path, wanted: int) -> None:
         raise _refused(f"a move of {folder} to {now} partitions was not finished", f"Repeat it with {now} partitions.")
 
 
-def _left_alone(checkpoint: Path, wanted: int, spark: SparkSession) -> set[str]:
+def _left_alone(checkpoint: str | Path, wanted: int, spark: SparkSession) -> set[str]:
     """The queries that have one shard; too few shards for the partitions are refused, since some would stay idle."""
     most: dict[str, int] = {}
     for one in state_of(checkpoint, spark):

@@ -3,7 +3,7 @@
 The checkpoint of a script, with a folder for each INSERT:
 
     1-totals/panes-query.json     whose state this is: see `record`
-    1-totals/panes-lock           held while it runs
+    1-totals/panes-lock           held while it runs; on another store, a folder: see `lease`
     1-totals/panes-control/       a second source of the query; a row in it says that the input has ended
     1-totals/spark/               Spark's checkpoint
     panes-ended.json              all INSERTs were flushed
@@ -12,9 +12,8 @@ The checkpoint of a script, with a folder for each INSERT:
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,6 +46,7 @@ from panes.spark.session import check_checkpoint, shards_of
 from panes.spark.sink_log import close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
 from panes.spark.sources import declared, read_folder, streams_of
+from panes.spark.store import StorePath, store_path
 
 SEAL, CONTROL, ENDED = "panes-ended.json", "panes-control", "ended.json"
 LOOK = 1.0  # seconds: a run is stopped within them, news or not
@@ -54,13 +54,13 @@ LOOK = 1.0  # seconds: a run is stopped within them, news or not
 
 @dataclass(frozen=True)
 class Insert:
-    """An INSERT with what its names stood for when it was read, and the folder of its checkpoint."""
+    """An INSERT with what its names stood for when it was read; `folder` is its checkpoint's, a path or URI."""
 
     compiled: Compiled
     sink: Sink
     streams: tuple[Stream, ...]
     views: tuple[Span, ...]
-    folder: Path
+    folder: str
     number: int = 1  # of those into its sink
 
     @property
@@ -74,31 +74,42 @@ class Insert:
         return Files(self.sink.name, written_folder(self.sink), tuple(path for path in found if path is not None))
 
 
-def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Sequence[Insert]) -> Insert:
+def insert(compiled: Compiled, catalog: Catalog, checkpoint: str, before: Sequence[Insert]) -> Insert:
     """The INSERT of a script; those of one sink are numbered, so that others may come and go."""
     sink = catalog.sinks.get(compiled.physical.sink or "")
     assert sink is not None
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
-    folder = checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}"
+    folder = f"{checkpoint.rstrip('/')}/{number}-{quote(sink.name.lower(), safe='')}"
     streams = streams_of(compiled.physical, catalog)
     return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder, number)
 
 
-def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
+def run(inserts: Sequence[Insert], checkpoint: str, how: Run) -> None:
     """Run all INSERTs to their end; everything that can be refused is refused before the first one starts."""
-    check_seal(checkpoint)
+    check_checkpoint(how.spark, checkpoint)
+    whole = store_path(checkpoint, how.spark)
+    check_seal(whole)
     check_folders([one.files for one in inserts])
-    flush = how.flush or any(flush_began(one.folder) for one in inserts)
+    flush = how.flush or any(flush_began(store_path(one.folder, how.spark)) for one in inserts)
     how = replace(how, once=how.once or flush, flush=flush)
     ready = [_ready(one, how) for one in inserts]
-    with ExitStack() as stack:
+    with locked([one.folder for one in ready]) as check_lock:
+        check_seal(whole)  # another run may just have ended
         for one in ready:
-            stack.enter_context(locked(one.insert.folder))
-            write_record(one.insert.folder, one.record)
-            _close_gaps(one.insert, how.spark)
-        ended = _run_ready(ready, how)
+            _enter(one, how.spark)
+        ended = _run_ready(ready, replace(how, stopped=_checked(check_lock, how.stopped)))
     if ended and flush:
-        _seal(checkpoint)
+        _seal(whole)
+
+
+def _checked(check: Callable[[], None], stopped: Callable[[], bool]) -> Callable[[], bool]:
+    """Look whether the lock is still held whenever somebody asks whether to stop."""
+
+    def checked() -> bool:
+        check()
+        return stopped()
+
+    return checked
 
 
 def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
@@ -140,6 +151,7 @@ class Ready:
     """An INSERT that can be started."""
 
     insert: Insert
+    folder: StorePath
     writer: DataStreamWriter
     record: Record
 
@@ -178,7 +190,7 @@ class Running:
 
     def end_input(self, how: Run) -> None:
         """Write the control row, and let the query take it in."""
-        _publish(self.ready.insert.folder / CONTROL / ENDED, '{"ended": true}\n')
+        (self.ready.folder / CONTROL / ENDED).publish('{"ended": true}\n')
         if not self.drains:
             self.query = self.ready.start(how).query
 
@@ -201,11 +213,10 @@ def _ready(one: Insert, how: Run) -> Ready:
     if one.sink.options["connector"] == CONNECTOR:
         check_result(kafka_sink(one.sink), one.sink.name, one.compiled)
     check_connector(one.sink, how.spark)
-    check_checkpoint(how.spark, str(one.folder))
-    if not began(one.folder):
-        check_unwritten(one.sink)
-        _clear(one.folder)
-    old = read_record(one.folder)
+    folder = store_path(one.folder, how.spark)
+    if not began(folder):
+        check_unwritten(one.sink, how.spark)
+    old = read_record(folder)
     shards = how.shards or (old.shards if old is not None else shards_of(how.spark))
     frames = {**how.frames, **declared(one.streams, how.frames, how.spark)}
     span = one.compiled.statement.span
@@ -213,47 +224,48 @@ def _ready(one: Insert, how: Run) -> Ready:
         refused_by_spark("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"),
         underlined_in([*([span] if span is not None else []), *one.views]),
     ):
-        builder = _builder(one, how, frames, shards)
+        builder = _builder(one, how, frames, shards, _control(folder, how.spark))
         df = builder.build(one.compiled.physical)
-        writer = _writer(df, one, how)
+        writer = _writer(df, one, folder / "spark", how)
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
     record = Record.of([*builder.identities, *whole], one.streams, shards)
     if old is not None:
         check_record(old, record)
-    return Ready(one, writer, record)
+    return Ready(one, folder, writer, record)
 
 
-def _writer(df: DataFrame, one: Insert, how: Run) -> DataStreamWriter:
+def _writer(df: DataFrame, one: Insert, checkpoint: StorePath, how: Run) -> DataStreamWriter:
     if one.compiled.physical.sink is None:
-        return show_rows(df, one.sink.name, how.rows, str(one.folder / "spark"))
-    return write(df, one.sink, one.compiled.physical.changelog, one.folder / "spark")
+        return show_rows(df, one.sink.name, how.rows, str(checkpoint))
+    return write(df, one.sink, one.compiled.physical.changelog, checkpoint)
 
 
-def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int) -> Builder:
+def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int, control: DataFrame) -> Builder:
     beats = heartbeats(one.streams)
     beats = dict.fromkeys(beats, NEVER) if how.once else beats  # the source stays: Spark counts those of a checkpoint
-    return Builder(how.spark, frames, shards, how.functions, _control(one.folder, how.spark), beats)
+    return Builder(how.spark, frames, shards, how.functions, control, beats)
 
 
-def _close_gaps(one: Insert, spark: SparkSession) -> None:
-    path = written_folder(one.sink)
+def _enter(one: Ready, spark: SparkSession) -> None:
+    """Make a checkpoint ready for its query, once nobody else uses it."""
+    if not began(
+        one.folder
+    ):  # what a kill before the first micro-batch left: Spark takes half a file for another query's
+        for name in ("offsets", "commits", "state"):
+            (one.folder / "spark" / name).remove()
+    if not flush_began(one.folder):
+        (one.folder / CONTROL / ENDED).remove()  # of a flush that died before Spark saw it
+    write_record(one.folder, one.record)
+    path = written_folder(one.insert.sink)
     if path is not None:
         close_gaps(path, one.folder / "spark", spark)
 
 
-def _clear(folder: Path) -> None:
-    """Remove what a kill before the first micro-batch left: Spark takes half a file for another query's."""
-    for name in ("offsets", "commits", "state"):
-        shutil.rmtree(folder / "spark" / name, ignore_errors=True)
-
-
-def _control(folder: Path, spark: SparkSession) -> DataFrame:
+def _control(folder: StorePath, spark: SparkSession) -> DataFrame:
     """A stream without rows until the input has ended."""
     control = folder / CONTROL
-    control.mkdir(parents=True, exist_ok=True)
-    if not flush_began(folder):
-        (control / ENDED).unlink(missing_ok=True)  # of a flush that died before Spark saw it
+    control.make_folder()
     return spark.readStream.schema("ended boolean").json(str(control))
 
 
@@ -280,7 +292,7 @@ def _look_for_failure(one: Running, how: Run) -> None:
     if failed is None or one.error is not None:
         return
     error = failure(str(failed), one.ready.insert.compiled)
-    if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.insert.folder):
+    if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
         return  # rows that came after the end of the input
     one.error = error or failed
     how.failed(one.name, one.error)
@@ -288,35 +300,29 @@ def _look_for_failure(one: Running, how: Run) -> None:
         raise one.error
 
 
-def flush_began(folder: Path) -> bool:
+def flush_began(folder: StorePath) -> bool:
     """Whether Spark has the end of the input in its log: then it comes through, whatever is asked for now."""
-    logs = (folder / "spark" / "sources").glob("*/0")  # the end of the input is the first that its source sees
-    return any(f"{CONTROL}/{ENDED}" in log.read_text() for log in logs)
+    sources = folder / "spark" / "sources"
+    logs = (sources / name / "0" for name in sources.names())  # the end of the input is the first that its source sees
+    return any(log.exists() and f"{CONTROL}/{ENDED}" in log.read_text() for log in logs)
 
 
-def check_seal(checkpoint: Path) -> None:
+def check_seal(checkpoint: StorePath) -> None:
     """Refuse a checkpoint whose input has ended."""
     if (checkpoint / SEAL).exists():
         hint = "Take a new checkpoint folder to run it again."
         raise PanesError("stream-ended", f"{checkpoint} was flushed: its stream has ended", None, hint)
 
 
-def _seal(checkpoint: Path) -> None:
-    _publish(checkpoint / SEAL, json.dumps({"ended": True}))
-
-
-def _publish(path: Path, text: str) -> None:
-    """A file that is there as a whole or not at all."""
-    hidden = path.with_name(f".{path.name}")
-    hidden.write_text(text, encoding="utf-8")
-    hidden.replace(path)
+def _seal(checkpoint: StorePath) -> None:
+    (checkpoint / SEAL).publish(json.dumps({"ended": True}))
 
 
 @contextmanager
-def checkpoint_folder(given: str | Path | None) -> Iterator[Path]:
+def checkpoint_folder(given: str | Path | None) -> Iterator[str]:
     """The folder that was given, or a temporary one that is gone afterwards."""
     if given is not None:
-        yield Path(folder(str(given)))
+        yield folder(str(given))
         return
     with tempfile.TemporaryDirectory(prefix="panes-checkpoint-", ignore_cleanup_errors=True) as temporary:
-        yield Path(temporary)
+        yield temporary

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
+from panes.spark.folders import scheme_of
 from panes.spark.packages import SETTING, unresolved
+from panes.spark.store import hadoop_of
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -110,11 +111,10 @@ def check_checkpoint(spark: SparkSession, path: str) -> None:
 
     It does where Hadoop has no AbstractFileSystem for it. Over Spark Connect nobody can tell.
     """
-    session = getattr(spark, "_jsparkSession", None)
-    if session is None or spark.conf.get(MANAGER, None) is not None:
+    hadoop = hadoop_of(spark)
+    if hadoop is None or spark.conf.get(MANAGER, None) is not None:
         return
-    hadoop = session.sessionState().newHadoopConf()
-    scheme = urlsplit(path).scheme or urlsplit(hadoop.get("fs.defaultFS")).scheme
+    scheme = scheme_of(path) or scheme_of(hadoop.get("fs.defaultFS"))
     setting = f"fs.AbstractFileSystem.{scheme}.impl"
     if hadoop.get(setting) is None:
         hint = f"Set spark.hadoop.{setting}, or choose a checkpoint on another file system."

@@ -6,18 +6,17 @@ the folder would fail, and so would the tenth micro-batch, with BATCH_METADATA_N
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
 from panes.spark.micro_batches import committed, moves
+from panes.spark.store import StorePath
 
 SINKS = "org.apache.spark.sql.execution.streaming.sinks"
 VERSION = 1
 
 
-def close_gaps(path: str, checkpoint: Path, spark: SparkSession) -> None:
+def close_gaps(path: str, checkpoint: StorePath, spark: SparkSession) -> None:
     """Enter the micro-batches that only moved state as such that wrote nothing."""
     done = set(committed(checkpoint))
     numbers = [number for number in moves(checkpoint) if number in done]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
 from panes.connectors.kafka import CONNECTOR, kafka_sink
 from panes.errors import PanesError
-from panes.spark.folders import FILES, folder
+from panes.spark.folders import FILES
 from panes.spark.kafka.broker import check_topics
 from panes.spark.kafka.sink import write_kafka
 from panes.spark.packages import check_packages, has_source
+from panes.spark.store import StorePath, is_reachable, store_path
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -46,10 +45,15 @@ def written_folder(sink: Sink) -> str | None:
     return sink.options.get("path") if sink.options["connector"] in FILES else None
 
 
-def check_unwritten(sink: Sink) -> None:
-    """Refuse a folder of files that another checkpoint has written to: Spark would skip the first micro-batches."""
+def check_unwritten(sink: Sink, spark: SparkSession) -> None:
+    """Refuse a folder of files that another checkpoint has written to: Spark would skip the first micro-batches.
+
+    Of a folder in another store nobody can tell over Spark Connect.
+    """
     path = written_folder(sink)
-    if path is not None and any((Path(folder(path)) / "_spark_metadata").glob("[0-9]*")):
+    if path is None or not is_reachable(path, spark):
+        return
+    if any(name[:1].isdigit() for name in (store_path(path, spark) / "_spark_metadata").names()):
         hint = "Go on with the checkpoint that was used for it, or give the sink another path."
         raise PanesError("state-mismatch", f"{path} holds the results of another checkpoint", None, hint)
 
@@ -59,7 +63,7 @@ def forgets(sink: Sink) -> bool:
     return sink.options["connector"] == "memory"
 
 
-def write(df: DataFrame, sink: Sink, changelog: bool, checkpoint: Path) -> DataStreamWriter:
+def write(df: DataFrame, sink: Sink, changelog: bool, checkpoint: StorePath) -> DataStreamWriter:
     """A writer that only needs its trigger and `start`."""
     options = dict(sink.options)
     connector = options.pop("connector")

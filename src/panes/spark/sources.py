@@ -16,6 +16,7 @@ from panes.spark.expressions import quoted
 from panes.spark.failures import refused_by_spark
 from panes.spark.folders import FILES
 from panes.spark.kafka.source import read_kafka
+from panes.spark.store import is_reachable, store_path
 
 
 def read(stream: Stream, spark: SparkSession) -> DataFrame:
@@ -35,6 +36,8 @@ def read(stream: Stream, spark: SparkSession) -> DataFrame:
     if connector in FILES:
         if path is None:
             raise PanesError("stream-options", f"the stream {stream.name} has no path", None, "WITH (…, path = '…')")
+        if is_reachable(path, spark):
+            store_path(path, spark)  # names a jar that is missing
         reader = reader.schema(", ".join(f"{quoted(column.name)} {column.type}" for column in columns))
     df = reader.load(path) if path is not None else reader.load()
     named = ((quoted(column.name), column.type) for column in columns)

@@ -10,8 +10,10 @@ from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
 from panes.physical.identity import Identity
+from panes.spark.micro_batches import committed
 from panes.spark.shard import DIRECTORY, IDENTITY, Directory
 from panes.spark.shards import murmur3
+from panes.spark.store import StorePath, store_path
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,9 @@ class OperatorState:
     shards: dict[int, Directory]
 
 
-def state_of(checkpoint: Path, spark: SparkSession) -> Iterator[OperatorState]:
+def state_of(checkpoint: str | Path, spark: SparkSession) -> Iterator[OperatorState]:
     """The operators of a script's checkpoint, or of one that Spark's `writeStream` has written."""
-    for query, folder in queries(checkpoint):
+    for query, folder in queries(store_path(checkpoint, spark)):
         metadata = spark.read.format("state-metadata").load(str(folder)).select("operatorId", "operatorName")
         names = {row.operatorId: row.operatorName for row in metadata.distinct().collect()}
         for number in sorted(one for one, name in names.items() if name.startswith("transformWithState")):
@@ -38,17 +40,18 @@ def state_of(checkpoint: Path, spark: SparkSession) -> Iterator[OperatorState]:
                 yield found
 
 
-def queries(checkpoint: Path) -> list[tuple[str, Path]]:
+def queries(checkpoint: StorePath) -> list[tuple[str, StorePath]]:
     """Those in which a micro-batch was committed."""
-    own = [("", checkpoint)] if (checkpoint / "offsets").is_dir() else []
-    found = [*own, *((one.parent.name, one) for one in sorted(checkpoint.glob("*/spark")))]
+    own = [("", checkpoint)] if (checkpoint / "offsets").exists() else []
+    inserts = ((name, checkpoint / name / "spark") for name in checkpoint.names())
+    found = [*own, *((name, folder) for name, folder in inserts if folder.exists())]
     if not found:
         hint = "Give the folder of --checkpoint, or of checkpointLocation."
         raise PanesError("stream-options", f"{checkpoint} is not a checkpoint", None, hint)
-    return [(name, folder) for name, folder in found if any((folder / "commits").glob("[0-9]*"))]
+    return [(name, folder) for name, folder in found if committed(folder)]
 
 
-def _operator(query: str, folder: Path, number: int, spark: SparkSession) -> OperatorState | None:
+def _operator(query: str, folder: StorePath, number: int, spark: SparkSession) -> OperatorState | None:
     """An operator, if it is one of Panes' that has begun."""
     reader = spark.read.format("statestore").option("operatorId", number).option("stateVarName", "chunks")
     entries = reader.load(str(folder)).selectExpr("key", "user_map_key.id AS id", "user_map_value.v AS value")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -17,6 +16,7 @@ from panes.logical.result_key import missing_of_key
 from panes.spark.expressions import quoted
 from panes.spark.kafka.formats import literal
 from panes.spark.last_of_key import DELETED, last_of_key
+from panes.spark.store import StorePath
 
 ID = "panes-id"
 JSON = {  # what Spark would leave out: NULLs, and what is below a millisecond
@@ -40,7 +40,7 @@ def check_result(sink: KafkaSink, name: str, compiled: Compiled) -> None:
             raise PanesError("stream-options", f"the key of the sink {name} lacks {missing}", None, hint)
 
 
-def write_kafka(df: DataFrame, sink: KafkaSink, changelog: bool, checkpoint: Path) -> DataStreamWriter:
+def write_kafka(df: DataFrame, sink: KafkaSink, changelog: bool, checkpoint: StorePath) -> DataStreamWriter:
     """A writer for each micro-batch, since only there its number is known."""
 
     def put(rows: DataFrame, batch: int) -> None:
@@ -51,9 +51,9 @@ def write_kafka(df: DataFrame, sink: KafkaSink, changelog: bool, checkpoint: Pat
     return df.writeStream.foreachBatch(put)
 
 
-def _checkpoint_id(checkpoint: Path) -> str:
+def _checkpoint_id(checkpoint: StorePath) -> str:
     """What Spark calls a query for as long as its checkpoint lasts."""
-    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+    return str(json.loads((checkpoint / "metadata").read_text())["id"])
 
 
 def records(rows: DataFrame, sink: KafkaSink, changelog: bool, batch: str) -> DataFrame:
