@@ -18,7 +18,7 @@ from rich.console import Console
 import panes
 from benchmarks.figures import Figures
 from benchmarks.streams import ROUNDS, ROWS, START, WARM_UP, Bench, bench
-from panes.spark.runner import Report
+from panes.spark.report import Report
 
 TOPIC, OUT = "bench", "bench-out"
 KEYS, SECONDS, BATCHES = 10_000, 60, 5  # seconds of event time in each micro-batch

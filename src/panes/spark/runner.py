@@ -18,134 +18,38 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import quote
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from panes.catalog import Catalog, Sink, Stream, heartbeats
-from panes.compile import Compiled
+from panes.catalog import heartbeats
 from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
-from panes.connectors.malformed import dead_letter_sink, dead_letters_of
 from panes.errors import PanesError
-from panes.functions import Functions
 from panes.physical import plan as physical
-from panes.secrets import resolved
-from panes.source import Span
 from panes.spark.build import Builder
-from panes.spark.dead_letters import (
-    begins_at_the_end,
-    check_position,
-    compiled_letters,
-    has_position,
-    letters_folder,
-    wait_for_position,
-)
+from panes.spark.dead_letters import begins_at_the_end, wait_for_position
 from panes.spark.failures import failure, refused_by_spark
-from panes.spark.folders import Files, check_folders, folder
+from panes.spark.folders import check_folders, folder
 from panes.spark.heartbeat import NEVER
+from panes.spark.inserts import Insert, with_letters
 from panes.spark.kafka.sink import check_result
 from panes.spark.lock import locked
 from panes.spark.news import News, listening
-from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
 from panes.spark.refusals import underlined_in
+from panes.spark.report import Report, report_of
+from panes.spark.rows import show_rows
+from panes.spark.run_options import Run
 from panes.spark.session import check_checkpoint, shards_of
 from panes.spark.sink_log import close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
-from panes.spark.sources import declared, read_folder, streams_of
+from panes.spark.sources import declared
 from panes.spark.store import StorePath, store_path
 
 SEAL, CONTROL, ENDED = "panes-ended.json", "panes-control", "ended.json"
 LOOK = 1.0  # seconds: a run is stopped within them, news or not
-
-
-@dataclass(frozen=True)
-class Insert:
-    """An INSERT with what its names stood for when it was read; `folder` is its checkpoint's, a path or URI."""
-
-    compiled: Compiled
-    sink: Sink
-    streams: tuple[Stream, ...]
-    views: tuple[Span, ...]
-    folder: str
-    letters: tuple[Insert, ...] = ()  # those that write the dead letters of its streams
-
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        of = [stream.name for stream in self.streams if stream.dead_letters_of is not None]
-        return f"{self.sink.name} (dead letters of {of[0]})" if of else self.sink.name
-
-    @property
-    def files(self) -> Files:
-        found = (read_folder(stream) for stream in self.streams)
-        return Files(self.sink.name, written_folder(self.sink), tuple(path for path in found if path is not None))
-
-
-def insert(compiled: Compiled, catalog: Catalog, checkpoint: str, before: Sequence[Insert]) -> Insert:
-    """The INSERT of a script; those of one sink are numbered, so that others may come and go."""
-    sink = catalog.sinks.get(compiled.physical.sink or "")
-    assert sink is not None
-    number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
-    folder = f"{checkpoint.rstrip('/')}/{number}-{quote(sink.name.lower(), safe='')}"
-    streams = streams_of(compiled.physical, catalog)
-    dead = ((stream, dead_letter_sink(stream, catalog)) for stream in streams if stream.dead_letter is not None)
-    letters = tuple(_letters(stream, _with_secrets(to), checkpoint) for stream, to in dead)
-    return Insert(compiled, _with_secrets(sink), streams, tuple(catalog.view_texts()), folder, letters)
-
-
-def _with_secrets(sink: Sink) -> Sink:
-    return replace(sink, options=resolved(sink.options))
-
-
-def _letters(stream: Stream, sink: Sink, checkpoint: str) -> Insert:
-    """The INSERT of a stream's malformed records."""
-    letters = dead_letters_of(stream)
-    folder = f"{checkpoint.rstrip('/')}/{letters_folder(stream)}"
-    return Insert(compiled_letters(letters, sink), sink, (letters,), (), folder)
-
-
-def with_letters(inserts: Sequence[Insert], spark: SparkSession) -> list[Insert]:
-    """All INSERTs, after those of their streams' dead letters: one for each stream, however many read it."""
-    found: dict[str, Insert] = {}
-    for one in inserts:
-        for letters in one.letters:
-            first = found.setdefault(letters.folder, letters)
-            stream = letters.streams[0]
-            if (first.streams, first.sink) != (letters.streams, letters.sink):
-                text = f"two streams {stream.name} have dead letters, one after the other"
-                raise PanesError("stream-options", text, None, "Give them different names.")
-            own, others = (store_path(each.folder, spark) / "spark" for each in (letters, one))
-            if has_position(others) and not has_position(own):
-                check_position(stream)
-    return [*found.values(), *inserts]
-
-
-@dataclass(frozen=True)
-class Report:
-    """What one micro-batch of one INSERT did."""
-
-    sink: str
-    batch: int
-    seconds: float
-    counters: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a script's INSERTs are run: `shards` is None where none was asked for, `stopped` says when to stop."""
-
-    spark: SparkSession
-    frames: Mapping[str, DataFrame]
-    shards: int | None
-    functions: Functions
-    once: bool
-    flush: bool
-    report: Callable[[Report], None]
-    stopped: Callable[[], bool]
 
 
 def run(inserts: Sequence[Insert], checkpoint: str, how: Run) -> None:
@@ -183,12 +87,14 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
     try:
         with listening(how.spark) as news:
             for one in ready:
-                running.append(one.start(how.once, how.flush))
+                running.append(one.start(how))
                 running[-1].wait_for_position()
+            how.started([one.name for one in running])
             ended = wait(running, how, news)
             if ended and how.flush:
                 for now in running:
-                    now.end_input()
+                    if now.error is None:
+                        now.end_input(how)
                 ended = wait(running, how, news)
     except BaseException as error:
         try:
@@ -197,6 +103,9 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
             error.add_note(f"A query could not be stopped either: {another!r}")
         raise
     stop(running)
+    for now in running:
+        if now.error is not None:
+            raise now.error
     return ended
 
 
@@ -216,10 +125,14 @@ class Ready:
     writer: DataStreamWriter
     record: Record
 
-    def start(self, once: bool, flush: bool) -> Running:
-        drains = flush and forgets(self.insert.sink)
+    def start(self, how: Run) -> Running:
+        drains = how.flush and forgets(self.insert.sink)
+        writer = self.writer
+        if how.once and not drains:
+            writer = writer.trigger(availableNow=True)
+        elif how.every is not None and not drains:
+            writer = writer.trigger(processingTime=how.every)
         with refused_by_spark("stream-options", f"the sink {self.insert.sink.name} cannot be written"):
-            writer = self.writer.trigger(availableNow=True) if once and not drains else self.writer
             return Running(self, writer.start(), drains)
 
 
@@ -232,6 +145,11 @@ class Running:
     drains: bool
     looked_at: str = ""  # when the last progress report was made that was looked at
     seen: int = -1  # the last micro-batch that was reported
+    error: Exception | None = None  # of one that failed
+
+    @property
+    def name(self) -> str:
+        return self.ready.insert.name
 
     def wait_for_position(self) -> None:
         """Dead letters are started first, and begin before what leaves them out."""
@@ -246,11 +164,11 @@ class Running:
             return True
         return not self.query.isActive
 
-    def end_input(self) -> None:
+    def end_input(self, how: Run) -> None:
         """Write the control row, and let the query take it in."""
         (self.ready.folder / CONTROL / ENDED).publish('{"ended": true}\n')
         if not self.drains:
-            self.query = self.ready.start(once=True, flush=True).query
+            self.query = self.ready.start(how).query
 
     def reports(self) -> Iterator[Report]:
         """The micro-batches since the last call; empty triggers are left out."""
@@ -261,8 +179,7 @@ class Running:
         for progress in self.query.recentProgress:
             if progress.batchId > self.seen and "addBatch" in progress.durationMs:
                 self.seen = progress.batchId
-                seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-                yield Report(self.ready.insert.name, progress.batchId, seconds, counters_of(progress))
+                yield report_of(self.name, progress)
 
 
 def _ready(one: Insert, how: Run) -> Ready:
@@ -285,13 +202,19 @@ def _ready(one: Insert, how: Run) -> Ready:
     ):
         builder = _builder(one, how, frames, shards, _control(folder, how.spark))
         df = builder.build(one.compiled.physical)
-        writer = write(df, one.sink, one.compiled.physical.changelog, folder / "spark")
+        writer = _writer(df, one, folder / "spark", how)
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
     record = Record.of([*builder.identities, *whole], one.streams, shards)
     if old is not None:
         check_record(old, record)
     return Ready(one, folder, writer, record)
+
+
+def _writer(df: DataFrame, one: Insert, checkpoint: StorePath, how: Run) -> DataStreamWriter:
+    if one.compiled.physical.sink is None:
+        return show_rows(df, one.sink.name, how.rows, str(checkpoint))
+    return write(df, one.sink, one.compiled.physical.changelog, checkpoint)
 
 
 def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int, control: DataFrame) -> Builder:
@@ -323,7 +246,7 @@ def _control(folder: StorePath, spark: SparkSession) -> DataFrame:
 
 
 def wait(running: Sequence[Running], how: Run, news: News) -> bool:
-    """Until all queries are done, True, or the run is stopped, False; a failed query is raised as its error."""
+    """Until all queries are done, True, or the run is stopped, False."""
     done = False
     while not done:
         if how.stopped():
@@ -333,20 +256,24 @@ def wait(running: Sequence[Running], how: Run, news: News) -> bool:
             for report in one.reports():
                 how.report(report)
         for one in running:
-            _raise_failure(one, how.flush)
+            _look_for_failure(one, how)
         if not done:
             news.wait(LOOK)
     return True
 
 
-def _raise_failure(one: Running, flush: bool) -> None:
+def _look_for_failure(one: Running, how: Run) -> None:
+    """Tell of a query that has failed since; unless the others are to go on, that ends the run."""
     failed = one.query.exception()
-    if failed is None:
+    if failed is None or one.error is not None:
         return
     error = failure(str(failed), one.ready.insert.compiled)
-    if flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
+    if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
         return  # rows that came after the end of the input
-    raise error or failed
+    one.error = error or failed
+    how.failed(one.name, one.error)
+    if not how.keep_going:
+        raise one.error
 
 
 def flush_began(folder: StorePath) -> bool:
