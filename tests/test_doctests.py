@@ -8,7 +8,7 @@ import pytest
 
 import panes
 
-NEEDS_SPARK = ("panes.spark", "panes.engine", "panes.testing", "panes.cli")
+NEEDS_SPARK = ("panes.spark", "panes.engine", "panes.testing")
 NAMES = [module.name for module in pkgutil.walk_packages(panes.__path__, "panes.", onerror=lambda name: None)]
 MODULES = [name for name in NAMES if not name.startswith(NEEDS_SPARK)]
 

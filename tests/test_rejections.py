@@ -285,6 +285,7 @@ WITH_HINT = [*WINDOWS, *GROUPS, *STATEFUL, *OVER, *LAMBDAS, *CLAUSES, *NAMES]
 
 # Given where something is declared, dropped or run, not where a query is compiled.
 NOT_OF_A_QUERY = {
+    "unknown-variable",
     *("unknown-view", "watermark-already-set", "not-executable", "state-mismatch", "stream-ended", "type-mismatch"),
     *(
         "function-failed",

@@ -12,13 +12,16 @@ from panes.declare import declare
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.stateful import StatefulFunction
+from panes.physical.plan import is_streaming
 from panes.script import Step, steps
+from panes.source import Span
 from panes.sql.parameters import Args, with_args
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from panes.spark.runner import Report
+    from panes.spark.report import Report
+    from panes.spark.rows import ShowRows
 
 
 class Engine:
@@ -109,18 +112,10 @@ class Engine:
 
     def sql(self, query: str, args: Args | None = None) -> DataFrame:
         """The result of a query as a DataFrame. `args` are the values of `:name` or `?`, as in `spark.sql`."""
-        from panes.spark.build import Builder
-        from panes.spark.refusals import underlined_in, whole
-        from panes.spark.sources import declared, streams_of
+        from panes.spark.refusals import whole
 
         query = with_args(query, args)
-        compiled = self.compile(query)
-        beats = heartbeats(self.catalog.streams)
-        frames = self._registered()
-        frames |= declared(streams_of(compiled.physical, self.catalog), frames, self.spark)
-        builder = Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats)
-        with underlined_in([whole(query), *self.catalog.view_texts()]):
-            return builder.build(compiled.physical)
+        return self._frame(self.compile(query), whole(query))
 
     def explain(self, query: str, format: str = "text", args: Args | None = None) -> str:
         """The logical and the physical plan of a query, as a table or as JSON."""
@@ -140,27 +135,60 @@ class Engine:
         report: Callable[[Report], None] = lambda report: None,
         stopped: Callable[[], bool] = lambda: False,
         name: str = "",
+        every: str | None = None,
+        on_error: str = "stop",
+        failed: Callable[[str, Exception], None] = lambda query, error: None,
+        rows: ShowRows | None = None,
+        started: Callable[[list[str]], None] = lambda queries: None,
     ) -> None:
         """Run a script: declarations take effect at once, each INSERT runs as a query of its own until it ends.
 
         `checkpoint` is the folder for the state of all INSERTs (without one, a temporary folder, removed at the end);
         `once` ends when the input that is there has been read; `flush` ends the input then: everything that is open
         comes out, and the checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each
-        micro-batch; the run stops, and can go on later, when `stopped` says so.
+        micro-batch; the run stops, and can go on later, when `stopped` says so. A micro-batch begins `every` so often,
+        such as '10 seconds', or as soon as the one before is done. With `on_error='continue'` the other queries go on
+        when one fails, and its error is raised at the end; `failed` is told at once. `started` gets the names of the
+        queries when they run. `rows` gets the rows of each SELECT without INSERT, which starts anew in each run;
+        without it they are compiled and not run.
         """
         from panes.spark import runner
+        from panes.spark.rows import show_frame
+        from panes.spark.run_options import Run
+        from panes.spark.selects import select
 
-        with runner.checkpoint_folder(checkpoint) as folder:
+        if on_error not in ("stop", "continue"):
+            raise ValueError(f"on_error is 'stop' or 'continue', not {on_error!r}")
+        with runner.checkpoint_folder(checkpoint) as folder, runner.checkpoint_folder(None) as temporary:
             inserts: list[runner.Insert] = []
+            selects: list[runner.Insert] = []
             for step in steps(script, self.catalog, self.functions, name):
-                if isinstance(step, Compiled) and step.physical.sink is not None:
-                    inserts.append(runner.insert(step, self.catalog, folder, inserts))
                 show(step)
-            if inserts:
-                how = runner.Run(
-                    self.spark, self._registered(), self._shards, self.functions, once, flush, report, stopped
+                if not isinstance(step, Compiled):
+                    continue
+                if step.physical.sink is not None:
+                    inserts.append(runner.insert(step, self.catalog, folder, inserts))
+                elif rows is not None and is_streaming(step.physical):
+                    selects.append(select(step, self.catalog, temporary, len(selects) + 1))
+                elif rows is not None:
+                    show_frame(self._frame(step, step.statement.span), "select", None, rows)
+            if inserts or selects:
+                how = Run(
+                    self.spark,
+                    self._registered(),
+                    self._shards,
+                    self.functions,
+                    once,
+                    flush,
+                    report,
+                    stopped,
+                    every,
+                    on_error == "continue",
+                    failed,
+                    rows or (lambda rows: None),
+                    started,
                 )
-                runner.run(inserts, folder, how)
+                runner.run([*inserts, *selects], folder, how)
 
     @property
     def shards(self) -> int:
@@ -171,6 +199,19 @@ class Engine:
     def compile(self, query: str) -> Compiled:
         """A query in all its stages: statement, logical plan, physical plan."""
         return compile_query(query, self.catalog, self.functions)
+
+    def _frame(self, compiled: Compiled, text: Span | None) -> DataFrame:
+        """The DataFrame of a query that stands in `text`."""
+        from panes.spark.build import Builder
+        from panes.spark.refusals import underlined_in
+        from panes.spark.sources import declared, streams_of
+
+        beats = heartbeats(self.catalog.streams)
+        frames = self._registered()
+        frames |= declared(streams_of(compiled.physical, self.catalog), frames, self.spark)
+        builder = Builder(self.spark, frames, self.shards, self.functions, heartbeats=beats)
+        with underlined_in([*([text] if text is not None else []), *self.catalog.view_texts()]):
+            return builder.build(compiled.physical)
 
     def _registered(self) -> dict[str, DataFrame]:
         """The DataFrames of streams that have not been dropped since."""

@@ -14,6 +14,7 @@ CODES: dict[str, str] = {
     "unknown-function": "a window, aggregate or stateful function that does not exist here",
     "unknown-view": "a view that does not exist",
     "unknown-sink": "a sink that does not exist",
+    "unknown-variable": "a variable of a script, ${name}, that nobody has set",
     "ambiguous-column": "a name that two columns carry",
     "duplicate-name": "a name that is taken already",
     "multiple-windows": "more than one window in GROUP BY",

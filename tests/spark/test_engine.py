@@ -14,7 +14,8 @@ from panes import Engine
 from panes.errors import PanesError
 from panes.spark import runner
 from panes.spark.progress import counters_of
-from panes.spark.runner import Report, Running
+from panes.spark.report import Report
+from panes.spark.runner import Running
 from panes.spark.session import embedded, prepare
 from panes.testing import Stream, replay
 from spark.input_files import at, write_file

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from panes import Engine
 from panes.errors import PanesError
 from panes.script import Done, Explanation, Listing, Step
-from panes.spark.runner import Report
+from panes.spark.report import Report
 from spark.input_files import at, write_file
 
 pytestmark = pytest.mark.spark

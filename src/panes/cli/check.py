@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from panes.catalog import Catalog
-from panes.cli.script_file import console, read_script, reported_errors
+from panes.cli.script_file import File, Set, console, load_script, reported_errors
 from panes.compile import Compiled
 from panes.functions import Functions
 from panes.physical.plan import spark_keeps_state
@@ -16,12 +11,14 @@ from panes.script import steps
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="A script of SQL statements; - reads standard input.")],
+    file: File,
+    assignments: Set = None,
 ) -> None:
     """Compile every statement of a script: errors are shown where they stand, nothing is run."""
     queries: list[Compiled] = []
-    with reported_errors():
-        for step in steps(read_script(file), Catalog(), Functions(), str(file)):
+    script = load_script(file, assignments)
+    with reported_errors(script):
+        for step in steps(script.text, Catalog(), Functions(), str(file)):
             queries += [step] if isinstance(step, Compiled) else []
     console.print(f"{file}: OK ({len(queries)} quer{'y' if len(queries) == 1 else 'ies'})")
     for query in queries:

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from panes import __version__
-from panes.cli import check, demo, explain, rescale, run, state
+from panes.cli import check, demo, doctor, explain, init, rescale, run, shell, state, status, stop
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # a text that is refused needs no second message
 
 app = typer.Typer(
     help="Streaming SQL windows for Spark.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
@@ -36,9 +36,14 @@ def main(
     """Streaming SQL windows for Spark."""
 
 
+app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("run")(run.run)
+app.command("shell")(shell.shell)
+app.command("status")(status.status)
+app.command("stop")(stop.stop)
 app.command("state")(state.state)
 app.command("rescale")(rescale.rescale)
 app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)

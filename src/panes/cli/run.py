@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, assert_never
+from enum import Enum
+from typing import Annotated
 
 import typer
 
-from panes.catalog import Catalog
-from panes.cli.script_file import console, errors, print_listing, read_script, reported_errors
-from panes.compile import Compiled
-from panes.functions import Functions
-from panes.script import Done, Explanation, Listing, Step, steps
+from panes.cli.output.choice import Wanted
+from panes.cli.script_file import File, Set, console, errors, read_script, variables_of
+from panes.cli.spark_options import Conf, Master, Packages, Remote, packages_of, settings_of
+from panes.cli.supervise import Supervised, supervise, with_ui
+from panes.sql.duration import microseconds
 
-if TYPE_CHECKING:
-    from panes.spark.runner import Report
+LOCAL = "127.0.0.1"
+AVAILABLE_NOW = "available-now"
+
+
+class OnError(Enum):
+    STOP = "stop"
+    CONTINUE = "continue"
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="A script of SQL statements; - reads standard input.")],
+    file: File,
+    assignments: Set = None,
     checkpoint: Annotated[
         str | None, typer.Option(help="Folder for state and progress: a run with the same folder goes on there.")
     ] = None,
@@ -30,80 +32,98 @@ def run(
     flush: Annotated[
         bool, typer.Option("--flush", help="Like --once, and end the input: every open window comes out.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    trigger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH", help="How often a micro-batch begins, such as '10 seconds'; available-now is --once."
+        ),
+    ] = None,
+    on_error: Annotated[
+        OnError, typer.Option(help="When a query fails, stop all, or let the others continue.")
+    ] = OnError.STOP,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows of a SELECT are shown per micro-batch.")] = 20,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Everything as JSON on standard output, one object a line.")
+    ] = False,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="Progress and errors as JSON on standard error, one object a line.")
+    ] = False,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Serve metrics for Prometheus on this port.")
+    ] = None,
+    metrics_host: Annotated[str, typer.Option(help="The address that metrics are served on.")] = LOCAL,
+    ui: Annotated[
+        bool | None, typer.Option("--ui/--no-ui", help="Spark's web pages; by default only on a terminal.")
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    packages: Packages = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Errors with all that Python and Java say of them.")] = False,
 ) -> None:
-    """Run every INSERT of a script on an embedded Spark, with a progress line per micro-batch."""
-    script = read_script(file)
-    catalog = Catalog()
-    with reported_errors():
-        compiled = list(steps(script, catalog, Functions(), str(file)))  # mistakes are found before Spark starts
-    from panes.engine import Engine
-    from panes.spark.packages import needed_packages
+    """Run every INSERT and SELECT of a script.
 
-    engine = Engine(packages=needed_packages([*catalog.streams, *catalog.sinks]))
-    if any(isinstance(step, Compiled) and step.physical.sink is not None for step in compiled):
-        with reported_errors():
-            engine.spark.sparkContext.setLogLevel("OFF")  # what fails is told once, below
-    with reported_errors(), _reported_failures(), _Stop() as stop:
-        engine.run(
-            script,
+    [bold]Examples[/bold]
+
+    panes run orders.sql   [dim]until Ctrl-C[/dim]
+
+    panes run orders.sql --checkpoint state   [dim]goes on where the last run was[/dim]
+
+    panes run orders.sql --flush --json   [dim]what is there, to its end, as JSON[/dim]
+
+    panes run orders.sql --set topic=orders --trigger '10 seconds' --metrics-port 9464
+
+    [bold]Exit codes[/bold]: 0; 1 if something is refused or fails; 2 if the command line is wrong or the file cannot be
+    read; 128 + n after signal n.
+    """
+    once, every = trigger_of(trigger, once or flush)
+    values = variables_of(assignments)
+    settings = settings_of(conf, master, remote)
+    wants_ui = console.is_terminal and errors.is_terminal if ui is None else ui
+    stopped_by = supervise(
+        Supervised(
+            text=read_script(file),
+            name=str(file),
+            values=values,
             checkpoint=checkpoint,
             once=once,
             flush=flush,
-            show=_show,
-            report=(lambda report: None) if quiet else _report,
-            stopped=lambda: stop.signal is not None,
-            name=str(file),
+            every=every,
+            on_error=on_error.value,
+            wanted=Wanted(quiet, as_json, log_json, rows),
+            metrics=(metrics_port, metrics_host) if metrics_port is not None else None,
+            settings=with_ui(settings) if wants_ui else settings,
+            packages=tuple(packages_of(packages)),
+            debug=debug,
         )
-    if stop.signal is not None:
-        raise typer.Exit(128 + stop.signal)
+    )
+    if stopped_by is not None:
+        raise typer.Exit(128 + stopped_by)
 
 
-class _Stop:
-    """Ctrl-C and SIGTERM stop a run between two looks at its queries; the second one ends the process at once."""
+def trigger_of(trigger: str | None, once: bool) -> tuple[bool, str | None]:
+    """Whether a run ends with its input, and else how often a micro-batch begins.
 
-    signal: int | None = None
-
-    def __enter__(self) -> _Stop:
-        self._before = {one: signal.signal(one, self._receive) for one in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for one, before in self._before.items():
-            signal.signal(one, before)
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        self.signal = number
-        signal.signal(number, signal.SIG_DFL)
-
-
-@contextmanager
-def _reported_failures() -> Iterator[None]:
-    """Print what Spark says of a query that failed, without its plan, and leave with exit code 1."""
-    from pyspark.errors import StreamingQueryException
-
+    >>> trigger_of("10 seconds", once=False), trigger_of("available-now", once=False), trigger_of(None, once=True)
+    ((False, '10 seconds'), (True, None), (True, None))
+    """
+    if trigger is None:
+        return once, None
+    if trigger == AVAILABLE_NOW:
+        return True, None
     try:
-        yield
-    except StreamingQueryException as error:
-        errors.print(str(error).split("\n=== Streaming Query ===")[0].strip(), markup=False)
-        raise typer.Exit(1) from None
-
-
-def _show(step: Step) -> None:
-    match step:
-        case Done(message=message):
-            console.print(message, markup=False)
-        case Explanation(text=text):
-            console.print(text, markup=False)
-        case Listing():
-            print_listing(step)
-        case Compiled():
-            if step.physical.sink is None:
-                errors.print("a SELECT without INSERT INTO is checked and not run", markup=False)
-        case _:
-            assert_never(step)
-
-
-def _report(report: Report) -> None:
-    counters = " ".join(f"{name}={value}" for name, value in report.counters.items())
-    errors.print(f"{report.sink} batch {report.batch} {report.seconds:.2f} s {counters}", markup=False, style="dim")
+        length = microseconds(trigger)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{trigger!r} is neither a length of time, such as '10 seconds', nor {AVAILABLE_NOW}",
+            param_hint="--trigger",
+        ) from None
+    if length <= 0:
+        raise typer.BadParameter("the time between micro-batches must be above 0", param_hint="--trigger")
+    if once:
+        raise typer.BadParameter(
+            f"a run with --once or --flush has no time between micro-batches: leave --trigger {trigger!r} out",
+            param_hint="--trigger",
+        )
+    return False, f"{length // 1000} milliseconds" if length % 1_000_000 else f"{length // 1_000_000} seconds"

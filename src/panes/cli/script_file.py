@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from panes.cli.output.failure_text import in_short
 from panes.errors import PanesError
 from panes.script import Listing
+from panes.source import Source
+from panes.sql.variables import Script, with_variables
 
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+File = Annotated[Path, typer.Argument(help="A script of SQL statements; - reads standard input.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="The value of ${NAME} in the script; may be repeated."),
+]
+NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def load_script(file: Path, assignments: Sequence[str] | None = None) -> Script:
+    """A script with its variables replaced."""
+    values = variables_of(assignments)
+    with reported_errors():
+        return with_variables(Source(read_script(file), str(file)), values)
+
+
+def variables_of(assignments: Sequence[str] | None) -> dict[str, str]:
+    """The values of --set; a later one of the same name wins.
+
+    >>> variables_of(["shop=north", "where=a = 'b'"])
+    {'shop': 'north', 'where': "a = 'b'"}
+    """
+    found: dict[str, str] = {}
+    for one in assignments or ():
+        name, equals, value = one.partition("=")
+        if not equals or NAME.fullmatch(name.strip()) is None:
+            raise typer.BadParameter(f"{one} is not NAME=VALUE", param_hint="--set")
+        found[name.strip()] = value
+    return found
 
 
 def read_script(file: Path) -> str:
@@ -25,18 +59,34 @@ def read_script(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        errors.print(f"[red]cannot read {file}:[/red] {error}", markup=True)
+        errors.print(f"cannot read {file}: {error}", markup=False)
         raise typer.Exit(2) from None
 
 
+def print_error(error: Exception) -> None:
+    errors.print(in_short(error), markup=False)
+
+
 @contextmanager
-def reported_errors() -> Iterator[None]:
-    """Print a Panes error as it is meant to be read, and leave with exit code 1."""
+def reported_errors(
+    script: Script | None = None, tell: Callable[[Exception], None] = print_error, debug: bool = False
+) -> Iterator[None]:
+    """Tell what Panes or Spark finds wrong as it is meant to be read, and leave with exit code 1.
+
+    With `debug` it is raised, with all that Python and Java say of it.
+    """
     try:
         yield
-    except PanesError as error:
-        errors.print(str(error), markup=False)
+    except Exception as error:
+        if debug or not (isinstance(error, PanesError) or _of_spark(error)):
+            raise
+        tell(script.as_written(error) if script is not None else error)
         raise typer.Exit(1) from None
+
+
+def _of_spark(error: Exception) -> bool:
+    """Whether PySpark or its bridge to Java raised it; neither is imported to tell."""
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def print_listing(listing: Listing) -> None:

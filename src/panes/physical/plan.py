@@ -234,6 +234,12 @@ def spark_keeps_state(plan: Plan) -> bool:
     return own or any(spark_keeps_state(child) for child in children(plan))
 
 
+def is_streaming(plan: Plan) -> bool:
+    """Whether a plan reads a stream: else its result is there at once."""
+    own = isinstance(plan, DataSource) and plan.streaming
+    return own or any(is_streaming(child) for child in children(plan))
+
+
 def children(plan: Plan) -> tuple[Plan, ...]:
     match plan:
         case DataSource():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from panes.spark.counters import CLOCK, OLDEST, SUMS
@@ -44,6 +47,47 @@ def counters_of(progress: Any) -> dict[str, int]:
         times = [one[name] for _, one in found if one[name] is not None]
         counters |= {name: pick(times)} if times else {}
     return counters
+
+
+def watermark_of(progress: Any, counters: Mapping[str, int]) -> int | None:
+    """The watermark in microseconds since 1970; None before there is one.
+
+    `counters` are those of the report: where Panes has operators, Spark's own watermark is shifted.
+    """
+    if counters:
+        return counters.get(CLOCK)
+    text = progress.eventTime.get("watermark")
+    if text is None:
+        return None
+    return round(datetime.fromisoformat(text).timestamp() * 1_000_000) or None
+
+
+def backlog_of(progress: Any) -> int | None:
+    """How many rows wait in the sources, where they tell how far they reach: Kafka does."""
+    behind = [_behind(one.endOffset, one.latestOffset) for one in progress.sources]
+    known = [rows for rows in behind if rows is not None]
+    return sum(known) if known else None
+
+
+def _behind(end: str | None, latest: str | None) -> int | None:
+    """The distance between two places in the partitions of topics.
+
+    >>> _behind('{"orders":{"0":7,"1":5}}', '{"orders":{"0":10,"1":5}}')
+    3
+    """
+    ends, latests = _offsets(end), _offsets(latest)
+    if ends is None or latests is None:
+        return None
+    return sum(max(0, offset - ends.get(place, 0)) for place, offset in latests.items())
+
+
+def _offsets(text: str | None) -> dict[tuple[str, str], int] | None:
+    """Offsets by topic and partition; None if a source counts another way."""
+    try:
+        topics = json.loads(text or "null")
+        return {(topic, partition): int(at) for topic, places in topics.items() for partition, at in places.items()}
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def _named(found: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
 from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
 from panes.errors import PanesError
-from panes.functions import Functions
 from panes.physical import plan as physical
 from panes.source import Span
 from panes.spark.build import Builder
@@ -38,9 +37,11 @@ from panes.spark.heartbeat import NEVER
 from panes.spark.kafka.sink import check_result
 from panes.spark.lock import locked
 from panes.spark.news import News, listening
-from panes.spark.progress import counters_of
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
 from panes.spark.refusals import underlined_in
+from panes.spark.report import Report, report_of
+from panes.spark.rows import show_rows
+from panes.spark.run_options import Run
 from panes.spark.session import check_checkpoint, shards_of
 from panes.spark.sink_log import close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
@@ -60,6 +61,12 @@ class Insert:
     streams: tuple[Stream, ...]
     views: tuple[Span, ...]
     folder: str
+    number: int = 1  # of those into its sink
+
+    @property
+    def name(self) -> str:
+        """What its query is called: as its sink is, with a number from the second one on."""
+        return self.sink.name if self.number == 1 else f"{self.sink.name}-{self.number}"
 
     @property
     def files(self) -> Files:
@@ -74,31 +81,7 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: str, before: Sequen
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
     folder = f"{checkpoint.rstrip('/')}/{number}-{quote(sink.name.lower(), safe='')}"
     streams = streams_of(compiled.physical, catalog)
-    return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder)
-
-
-@dataclass(frozen=True)
-class Report:
-    """What one micro-batch of one INSERT did."""
-
-    sink: str
-    batch: int
-    seconds: float
-    counters: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a script's INSERTs are run: `shards` is None where none was asked for, `stopped` says when to stop."""
-
-    spark: SparkSession
-    frames: Mapping[str, DataFrame]
-    shards: int | None
-    functions: Functions
-    once: bool
-    flush: bool
-    report: Callable[[Report], None]
-    stopped: Callable[[], bool]
+    return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder, number)
 
 
 def run(inserts: Sequence[Insert], checkpoint: str, how: Run) -> None:
@@ -135,11 +118,13 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
     try:
         with listening(how.spark) as news:
             for one in ready:
-                running.append(one.start(how.once, how.flush))  # noqa: PERF401 - a failed start stops those before it
+                running.append(one.start(how))  # noqa: PERF401 - a failed start stops those before it
+            how.started([one.name for one in running])
             ended = wait(running, how, news)
             if ended and how.flush:
                 for now in running:
-                    now.end_input()
+                    if now.error is None:
+                        now.end_input(how)
                 ended = wait(running, how, news)
     except BaseException as error:
         try:
@@ -148,6 +133,9 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
             error.add_note(f"A query could not be stopped either: {another!r}")
         raise
     stop(running)
+    for now in running:
+        if now.error is not None:
+            raise now.error
     return ended
 
 
@@ -167,10 +155,14 @@ class Ready:
     writer: DataStreamWriter
     record: Record
 
-    def start(self, once: bool, flush: bool) -> Running:
-        drains = flush and forgets(self.insert.sink)
+    def start(self, how: Run) -> Running:
+        drains = how.flush and forgets(self.insert.sink)
+        writer = self.writer
+        if how.once and not drains:
+            writer = writer.trigger(availableNow=True)
+        elif how.every is not None and not drains:
+            writer = writer.trigger(processingTime=how.every)
         with refused_by_spark("stream-options", f"the sink {self.insert.sink.name} cannot be written"):
-            writer = self.writer.trigger(availableNow=True) if once and not drains else self.writer
             return Running(self, writer.start(), drains)
 
 
@@ -183,10 +175,11 @@ class Running:
     drains: bool
     looked_at: str = ""  # when the last progress report was made that was looked at
     seen: int = -1  # the last micro-batch that was reported
+    error: Exception | None = None  # of one that failed
 
     @property
-    def sink(self) -> str:
-        return self.ready.insert.sink.name
+    def name(self) -> str:
+        return self.ready.insert.name
 
     def is_done(self) -> bool:
         if self.drains and self.query.isActive:
@@ -195,11 +188,11 @@ class Running:
             return True
         return not self.query.isActive
 
-    def end_input(self) -> None:
+    def end_input(self, how: Run) -> None:
         """Write the control row, and let the query take it in."""
         (self.ready.folder / CONTROL / ENDED).publish('{"ended": true}\n')
         if not self.drains:
-            self.query = self.ready.start(once=True, flush=True).query
+            self.query = self.ready.start(how).query
 
     def reports(self) -> Iterator[Report]:
         """The micro-batches since the last call; empty triggers are left out."""
@@ -210,8 +203,7 @@ class Running:
         for progress in self.query.recentProgress:
             if progress.batchId > self.seen and "addBatch" in progress.durationMs:
                 self.seen = progress.batchId
-                seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-                yield Report(self.sink, progress.batchId, seconds, counters_of(progress))
+                yield report_of(self.name, progress)
 
 
 def _ready(one: Insert, how: Run) -> Ready:
@@ -234,13 +226,19 @@ def _ready(one: Insert, how: Run) -> Ready:
     ):
         builder = _builder(one, how, frames, shards, _control(folder, how.spark))
         df = builder.build(one.compiled.physical)
-        writer = write(df, one.sink, one.compiled.physical.changelog, folder / "spark")
+        writer = _writer(df, one, folder / "spark", how)
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
     record = Record.of([*builder.identities, *whole], one.streams, shards)
     if old is not None:
         check_record(old, record)
     return Ready(one, folder, writer, record)
+
+
+def _writer(df: DataFrame, one: Insert, checkpoint: StorePath, how: Run) -> DataStreamWriter:
+    if one.compiled.physical.sink is None:
+        return show_rows(df, one.sink.name, how.rows, str(checkpoint))
+    return write(df, one.sink, one.compiled.physical.changelog, checkpoint)
 
 
 def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int, control: DataFrame) -> Builder:
@@ -251,9 +249,7 @@ def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int
 
 def _enter(one: Ready, spark: SparkSession) -> None:
     """Make a checkpoint ready for its query, once nobody else uses it."""
-    if not began(
-        one.folder
-    ):  # what a kill before the first micro-batch left: Spark takes half a file for another query's
+    if not began(one.folder):  # what a kill before the first one left: Spark takes half a file for another query's
         for name in ("offsets", "commits", "state"):
             (one.folder / "spark" / name).remove()
     if not flush_began(one.folder):
@@ -272,7 +268,7 @@ def _control(folder: StorePath, spark: SparkSession) -> DataFrame:
 
 
 def wait(running: Sequence[Running], how: Run, news: News) -> bool:
-    """Until all queries are done, True, or the run is stopped, False; a failed query is raised as its error."""
+    """Until all queries are done, True, or the run is stopped, False."""
     done = False
     while not done:
         if how.stopped():
@@ -282,20 +278,24 @@ def wait(running: Sequence[Running], how: Run, news: News) -> bool:
             for report in one.reports():
                 how.report(report)
         for one in running:
-            _raise_failure(one, how.flush)
+            _look_for_failure(one, how)
         if not done:
             news.wait(LOOK)
     return True
 
 
-def _raise_failure(one: Running, flush: bool) -> None:
+def _look_for_failure(one: Running, how: Run) -> None:
+    """Tell of a query that has failed since; unless the others are to go on, that ends the run."""
     failed = one.query.exception()
-    if failed is None:
+    if failed is None or one.error is not None:
         return
     error = failure(str(failed), one.ready.insert.compiled)
-    if flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
+    if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
         return  # rows that came after the end of the input
-    raise error or failed
+    one.error = error or failed
+    how.failed(one.name, one.error)
+    if not how.keep_going:
+        raise one.error
 
 
 def flush_began(folder: StorePath) -> bool:

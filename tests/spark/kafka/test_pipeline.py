@@ -13,7 +13,7 @@ from pyspark.sql.functions import expr
 
 from panes import Engine
 from panes.errors import PanesError
-from panes.spark.runner import Report
+from panes.spark.report import Report
 from spark.input_files import at
 
 pytestmark = pytest.mark.spark

@@ -1,0 +1,211 @@
+"""What `panes doctor` looks at: each check says what it found, and the way out if that is not good."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from panes.cli.output.failure_text import in_short
+from panes.cli.output.figures import size
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NEEDED_JAVA = 17
+NEEDED_SPARK = ((4, 1), (4, 4))
+MIB = 1024**2
+LITTLE, TOO_LITTLE = 1024 * MIB, 100 * MIB
+EXTRAS = {
+    "delta": "deltalake",
+    "metrics": "prometheus-client",
+    "postgres": "psycopg",
+    "shell": "prompt-toolkit",
+}
+NEEDED_PACKAGES = ("pyarrow", "numpy", "duckdb", "sqlglot", "pandas", "protobuf")
+
+
+class Grade(Enum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding."""
+
+    what: str
+    grade: Grade
+    found: str
+    remedy: str = ""
+
+
+def ok(what: str, found: str) -> Check:
+    return Check(what, Grade.OK, found)
+
+
+def warn(what: str, found: str, remedy: str) -> Check:
+    return Check(what, Grade.WARN, found, remedy)
+
+
+def fail(what: str, found: str, remedy: str) -> Check:
+    return Check(what, Grade.FAIL, found, remedy)
+
+
+def without_spark(folder: Path | None) -> Iterator[Check]:
+    """Everything that can be told before Spark is started."""
+    yield java()
+    yield spark_version()
+    yield workers(os.environ.get("PYSPARK_PYTHON"))
+    yield packages()
+    for extra, package in EXTRAS.items():
+        yield optional(extra, package)
+    yield disk("disk for temporary files", Path(tempfile.gettempdir()))
+    if folder is not None:
+        yield disk("disk for the checkpoint", folder)
+
+
+def java() -> Check:
+    """Looks where Spark looks: JAVA_HOME/bin/java if JAVA_HOME is set, else java on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    remedy = f"Install a Java runtime of version {NEEDED_JAVA} or later, or set JAVA_HOME to one."
+    if found is None or not Path(found).exists():
+        return fail("Java", f"there is no {found or 'java on PATH'}", remedy)
+    done = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
+    version = java_version(done.stderr + done.stdout)
+    if version is None:
+        return fail("Java", f"{found} does not say its version", remedy)
+    if version < NEEDED_JAVA:
+        return fail("Java", f"{found} is version {version}", remedy)
+    return ok("Java", f"{version} ({found})")
+
+
+def java_version(text: str) -> int | None:
+    """The first number that counts.
+
+    >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('java version "1.8.0_392"'), java_version("")
+    (17, 8, None)
+    """
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(found[1]) if found is not None else None
+
+
+def spark_version() -> Check:
+    version = _version("pyspark")
+    lowest, above = (".".join(map(str, one)) for one in NEEDED_SPARK)
+    remedy = f"pip install 'pyspark>={lowest},<{above}'"
+    if version is None:
+        return fail("Spark", "PySpark is not installed", remedy)
+    if not NEEDED_SPARK[0] <= tuple(map(int, version.split(".")[:2])) < NEEDED_SPARK[1]:
+        return fail("Spark", f"PySpark {version}", remedy)
+    home = os.environ.get("SPARK_HOME")
+    if home and version not in home and not any(Path(home).glob(f"jars/spark-core_*-{version}.jar")):
+        return warn("Spark", f"PySpark {version}, but SPARK_HOME is {home}", "Unset SPARK_HOME, or use its version.")
+    return ok("Spark", version)
+
+
+def workers(python: str | None) -> Check:
+    """Spark's Python workers are of the version of the driver, or every query fails."""
+    ours = ".".join(map(str, sys.version_info[:2]))
+    if python is None:
+        return ok("Python workers", f"{ours} ({sys.executable})")
+    code = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
+    remedy = f"Unset PYSPARK_PYTHON, or set it to {sys.executable}."
+    try:
+        theirs = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        return fail("Python workers", f"PYSPARK_PYTHON does not start: {error}", remedy)
+    if theirs != ours:
+        return fail("Python workers", f"PYSPARK_PYTHON is {theirs}, and this is {ours}", remedy)
+    return ok("Python workers", f"{theirs} ({python})")
+
+
+def packages() -> Check:
+    missing = [name for name in NEEDED_PACKAGES if _version(name) is None]
+    if missing:
+        return fail("packages", f"missing: {', '.join(missing)}", "pip install panes")
+    return ok("packages", ", ".join(f"{name} {_version(name)}" for name in NEEDED_PACKAGES))
+
+
+def optional(extra: str, package: str) -> Check:
+    version = _version(package)
+    if version is None:
+        return warn(f"extra {extra}", "not installed", f"If you need it: pip install 'panes[{extra}]'")
+    return ok(f"extra {extra}", f"{package} {version}")
+
+
+def disk(what: str, folder: Path) -> Check:
+    """Whether files can be written, and how much there is room for."""
+    at = next((one for one in (folder, *folder.absolute().parents) if one.exists()), Path("/"))
+    if not os.access(at, os.W_OK):
+        return fail(what, f"{at} cannot be written", "Choose another folder, or get the right to write there.")
+    free = shutil.disk_usage(at).free
+    found, remedy = f"{size(free)} free in {at}", "Free some, or choose another disk (TMPDIR, --checkpoint)."
+    if free < TOO_LITTLE:
+        return fail(what, found, remedy)
+    return warn(what, found, remedy) if free < LITTLE else ok(what, found)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def with_spark(start: Callable[[], SparkSession]) -> Iterator[Check]:
+    """What takes a Spark that runs: its settings, its connectors, and a window from end to end."""
+    try:
+        spark = start()
+    except Exception as error:
+        yield fail("Spark starts", in_short(error), "Look at Java and Spark above.")
+        return
+    yield ok("Spark starts", f"{spark.version} at {spark.conf.get('spark.master', 'a server')}")
+    yield settings(spark)
+    yield from connectors(spark)
+    yield window(spark)
+
+
+def settings(spark: SparkSession) -> Check:
+    from panes.spark import session
+
+    shown = ", ".join(f"{name} {value}" for name, value in session.settings(spark).items())
+    return ok("settings", f"{shown}, shards {session.shards_of(spark)}")
+
+
+def connectors(spark: SparkSession) -> Iterator[Check]:
+    from panes.spark.packages import ARTIFACTS, has_source, package
+
+    for source in ARTIFACTS:
+        needed = package(source, spark.version)
+        if has_source(spark, source):
+            yield ok(f"connector {source}", "its jar is there")
+        else:
+            remedy = f"panes run fetches {needed} when a script needs it; without network, name the jar with --conf."
+            yield warn(f"connector {source}", "no jar yet", remedy)
+
+
+def window(spark: SparkSession) -> Check:
+    """A window over two rows: Python workers, Arrow and the state store have to work for it."""
+    from panes.testing import Stream, replay
+
+    rows = [("2024-01-01 00:00:01", 1), ("2024-01-01 00:00:02", 2)]
+    stream = Stream("ts timestamp, v bigint", [rows], time="ts", watermark="0 seconds")
+    try:
+        out = replay("SELECT sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10)", spark=spark, t=stream)
+    except Exception as error:
+        return fail("state store", in_short(error), "panes run --debug shows all that Spark says.")
+    if out.rows != [{"s": 3}]:
+        return fail("state store", f"a window gave {out.rows}", "This is a defect: please report it.")
+    return ok("state store", "RocksDB: a window ran from end to end")

@@ -1,0 +1,100 @@
+"""Metrics of a run for Prometheus: all counters and gauges of its reports, by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from panes.cli.script_file import errors
+from panes.spark.counters import OLDEST, SUMS
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from panes.spark.report import Report
+
+GAUGES = ("open_windows", "buffered_rows", "groups", "state_bytes", "bytes_cached")
+MICROS = 1_000_000
+QUERY = ["query"]
+
+
+class Metrics:
+    """What Prometheus reads: counters add up since the start of the run, gauges are those of the last micro-batch."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        from prometheus_client import Counter, Gauge
+
+        def counter(name: str, about: str) -> Counter:
+            return Counter(f"panes_{name}", about, QUERY, registry=registry)
+
+        def gauge(name: str, about: str) -> Gauge:
+            return Gauge(f"panes_{name}", about, QUERY, registry=registry)
+
+        words = {name: name.replace("_", " ") for name in SUMS}
+        self._counters = {name: counter(name, words[name]) for name in SUMS if name not in (*GAUGES, "kernel_us")}
+        self._gauges = {name: gauge(name, f"{words[name]} over all shards") for name in GAUGES}
+        self._kernel = counter("kernel_seconds", "time in kernels, summed over shards")
+        self._batches = counter("batches", "micro-batches")
+        self._batch_seconds = counter("batch_seconds", "time in micro-batches")
+        self._rows_read = counter("rows_read", "rows that Spark read")
+        self._failures = counter("failures", "failures of the query")
+        self._last_seconds = gauge("last_batch_seconds", "time of the last micro-batch")
+        self._watermark = gauge("watermark_seconds", "watermark, in seconds since 1970")
+        self._oldest = gauge("oldest_open_window_seconds", "start of the oldest open window, in seconds since 1970")
+        self._backlog = gauge("backlog_rows", "rows that wait in the sources, where they tell")
+        self._up = gauge("up", "1 while the query runs, 0 when it has failed")
+
+    def started(self, queries: list[str], ui: str | None) -> None:
+        for name in queries:
+            self._up.labels(name).set(1)
+            self._failures.labels(name)
+
+    def batch(self, report: Report) -> None:
+        query, found = report.sink, report.counters
+        self._batches.labels(query).inc()
+        self._batch_seconds.labels(query).inc(report.seconds)
+        self._last_seconds.labels(query).set(report.seconds)
+        self._rows_read.labels(query).inc(report.rows_read)
+        for name, counter in self._counters.items():
+            counter.labels(query).inc(found.get(name, 0))
+        for name, gauge in self._gauges.items():
+            gauge.labels(query).set(found.get(name, 0))
+        self._kernel.labels(query).inc(found.get("kernel_us", 0) / MICROS)
+        for known, gauge in ((report.watermark, self._watermark), (found.get(OLDEST), self._oldest)):
+            if known is not None:
+                gauge.labels(query).set(known / MICROS)
+        if report.backlog is not None:
+            self._backlog.labels(query).set(report.backlog)
+
+    def failed(self, query: str, error: Exception) -> None:
+        self._up.labels(query).set(0)
+        self._failures.labels(query).inc()
+
+
+@contextmanager
+def served(port: int, host: str) -> Iterator[Metrics]:
+    """Metrics that Prometheus can read at http://host:port/metrics, until the end of the block."""
+    try:
+        from prometheus_client import CollectorRegistry, start_http_server
+    except ImportError:
+        _refuse("--metrics-port needs the package prometheus-client: pip install 'panes[metrics]'")
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        _refuse(f"no metrics on {host}:{port}: {error.strerror}\nChoose another --metrics-port.")
+    try:
+        yield metrics
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _refuse(text: str) -> NoReturn:
+    errors.print(text, markup=False)
+    raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""What a run says while it runs: a live table, lines, or JSON."""

@@ -1,0 +1,179 @@
+"""`panes shell`: statements one after the other, with their answers."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from panes.cli.java_prints import java_prints_to
+from panes.cli.output.lines import Lines
+from panes.cli.run_file import announced, state_folder
+from panes.cli.script_file import console, errors, reported_errors
+from panes.cli.shell_text import (
+    HELP,
+    LeaveError,
+    UnknownCommandError,
+    completions,
+    is_complete,
+    known_words,
+    needs_spark,
+    statement_of,
+)
+from panes.cli.signals import Stop
+from panes.cli.spark_options import Conf, Master, Packages, Remote, packages_of, settings_of
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+
+    from panes.cli.run_file import Writer
+    from panes.engine import Engine
+
+FIRST, MORE = "panes> ", "    -> "
+
+
+def shell(
+    flush: Annotated[
+        bool, typer.Option("--flush", help="A query ends with the input that is there, and every window comes out.")
+    ] = False,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows are shown per micro-batch.")] = 20,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    packages: Packages = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Errors with all that Python and Java say of them.")] = False,
+) -> None:
+    r"""Try statements and queries. \? shows what else there is.
+
+    Statements that come through a pipe run with --flush, and the exit code is 1 if one of them fails:
+
+    panes shell < queries.sql
+    """
+    from panes.engine import Engine
+
+    engine = Engine(packages=packages_of(packages), settings=settings_of(conf, master, remote))
+    asked = sys.stdin.isatty()
+    with announced("shell", None) as file:
+        session = Session(engine, Lines(quiet=True, most_rows=rows), file, flush or not asked, debug)
+        all_went_well = session.answer_all(typed(_prompt(engine)) if asked else piped(sys.stdin))
+    if not all_went_well and not asked:
+        raise typer.Exit(1)
+
+
+class Session:
+    """What has been declared so far, and how queries run."""
+
+    def __init__(self, engine: Engine, output: Lines, file: Writer, flush: bool, debug: bool) -> None:
+        self._engine, self._output, self._file = engine, output, file
+        self._flush, self._debug = flush, debug
+        self._started = False
+
+    def answer_all(self, texts: Iterable[str]) -> bool:
+        """Answer one after the other, until the user leaves; False if one failed."""
+        went_well = True
+        try:
+            for text in texts:
+                went_well = self.answer(text) and went_well
+        except LeaveError:
+            pass
+        return went_well
+
+    def answer(self, text: str) -> bool:
+        """Run a statement, and show what comes of it; False if it failed."""
+        try:
+            statement = statement_of(text)
+        except UnknownCommandError as error:
+            errors.print(str(error), markup=False)
+            return False
+        if statement is None:
+            console.print(HELP, markup=False)
+            return True
+        try:
+            with reported_errors(debug=self._debug):
+                self._run(statement)
+        except typer.Exit:
+            return False
+        return True
+
+    def _run(self, statement: str) -> None:
+        if needs_spark(statement) and not self._started:
+            self._start()
+        with Stop() as stop:
+            self._engine.run(
+                statement,
+                flush=self._flush,
+                show=self._output.step,
+                rows=self._output.rows,
+                report=self._file.batch,
+                stopped=stop.asked,
+            )
+        if stop.signal == signal.SIGTERM:
+            raise SystemExit(128 + stop.signal)
+
+    def _start(self) -> None:
+        if errors.is_terminal:
+            errors.print("Starting Spark …", style="dim")
+        with java_prints_to(self._file.log):
+            context = getattr(self._engine.spark, "_sc", None)
+        if context is not None and not self._debug:
+            context.setLogLevel("OFF")
+        self._started = True
+
+
+def piped(lines: Iterable[str]) -> Iterator[str]:
+    """Lines put together to statements; what the last `;` leaves is one, too."""
+    text = ""
+    for line in lines:
+        text += line
+        if is_complete(text):
+            yield text
+            text = ""
+    if text.strip():
+        yield text
+
+
+def typed(ask: Callable[[str], str]) -> Iterator[str]:
+    """The same of what is typed at a prompt; Ctrl-C forgets it, Ctrl-D ends."""
+    text = ""
+    while True:
+        try:
+            text += ask(MORE if text else FIRST) + "\n"
+        except KeyboardInterrupt:
+            text = ""
+        except EOFError:
+            return
+        if is_complete(text):
+            yield text
+            text = ""
+        elif not text.strip():
+            text = ""
+
+
+def _prompt(engine: Engine) -> Callable[[str], str]:
+    try:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.history import FileHistory
+    except ImportError:
+        errors.print("panes shell needs the package prompt-toolkit: pip install 'panes[shell]'", markup=False)
+        raise typer.Exit(1) from None
+    history = state_folder() / "history"
+    history.parent.mkdir(parents=True, exist_ok=True)
+    console.print(r"\? shows what there is, \q leaves", style="dim", markup=False)
+    session: PromptSession[str] = PromptSession(history=FileHistory(str(history)), completer=_completer(engine))
+    return session.prompt
+
+
+def _completer(engine: Engine) -> Completer:
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
+
+    class Words(Completer):
+        def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+            words = known_words(engine.catalog, engine.functions)
+            for word, replaced in completions(document.text_before_cursor, words):
+                yield Completion(word, start_position=-replaced)
+
+    return Words()

@@ -1,0 +1,158 @@
+"""A script from its text to its exit code: compiled, run, watched, and everyone told who wants to know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from panes.catalog import Catalog
+from panes.cli.java_prints import java_prints_to
+from panes.cli.metrics import served
+from panes.cli.output.choice import Listener, Output, Wanted, output_for, plain_output
+from panes.cli.run_file import announced
+from panes.cli.script_file import errors, reported_errors
+from panes.cli.signals import Stop
+from panes.compile import Compiled
+from panes.functions import Functions
+from panes.script import steps
+from panes.source import Source
+from panes.sql.variables import Script, with_variables
+
+if TYPE_CHECKING:
+    from panes.engine import Engine
+    from panes.spark.report import Report
+
+
+@dataclass(frozen=True)
+class Supervised:
+    """What to run, and how; `metrics` is a port and an address."""
+
+    text: str
+    name: str
+    values: Mapping[str, str]
+    checkpoint: str | None
+    once: bool
+    flush: bool
+    every: str | None
+    on_error: str
+    wanted: Wanted
+    metrics: tuple[int, str] | None
+    settings: Mapping[str, str]
+    packages: tuple[str, ...]
+    debug: bool
+
+
+class Telling:
+    """Tells the output and all other listeners what happens; each failure is told once, in the user's text."""
+
+    def __init__(self, output: Output, script: Script) -> None:
+        self.output = output
+        self.listeners: list[Listener] = [output]
+        self._script = script
+        self._failures: list[Exception] = []
+
+    def started(self, queries: list[str], ui: str | None) -> None:
+        for one in self.listeners:
+            one.started(queries, ui)
+
+    def batch(self, report: Report) -> None:
+        for one in self.listeners:
+            one.batch(report)
+
+    def failed(self, query: str, error: Exception) -> None:
+        self._failures.append(error)
+        for one in self.listeners:
+            one.failed(query, self._script.as_written(error))
+
+    def refused(self, error: Exception) -> None:
+        if not any(error is one for one in self._failures):
+            self.output.refused(self._script.as_written(error))
+
+
+def supervise(wanted: Supervised) -> int | None:
+    """Run a script; the signal that stopped it, if one did."""
+    early = plain_output(wanted.wanted)
+    catalog = Catalog()
+    with reported_errors(tell=early.refused, debug=wanted.debug):
+        script = with_variables(Source(wanted.text, wanted.name), wanted.values)
+    with reported_errors(script, early.refused, wanted.debug):
+        found = list(steps(script.text, catalog, Functions(), wanted.name))  # mistakes are found before Spark starts
+    others_print = any(sink.options["connector"] == "console" for sink in catalog.sinks)
+    with ExitStack() as stack:
+        listeners: list[Listener] = []
+        if wanted.metrics is not None:
+            listeners.append(stack.enter_context(served(*wanted.metrics)))
+        file = stack.enter_context(announced(wanted.name, wanted.checkpoint))
+        listeners.append(file)
+        stop = stack.enter_context(Stop())
+        with reported_errors(script, early.refused, wanted.debug):
+            engine = _engine(wanted, catalog)
+            if any(isinstance(step, Compiled) for step in found):
+                _start(engine, wanted, file.log)
+        telling = Telling(stack.enter_context(output_for(wanted.wanted, others_print)), script)
+        telling.listeners += listeners
+        with reported_errors(tell=telling.refused, debug=wanted.debug):
+            _run(engine, script.text, wanted, telling, stop)
+        telling.output.ended("stopped" if stop.asked() else "done")
+    return stop.signal
+
+
+def _engine(wanted: Supervised, catalog: Catalog) -> Engine:
+    from panes.engine import Engine
+    from panes.spark.packages import needed_packages
+
+    needed = needed_packages([*catalog.streams, *catalog.sinks])
+    return Engine(packages=[*wanted.packages, *needed], settings=wanted.settings)
+
+
+def _start(engine: Engine, wanted: Supervised, log: Path) -> None:
+    """Start Spark; unless all is to be seen, what Java and its workers print goes to a file."""
+    if wanted.debug:
+        _ = engine.spark
+        return
+    if errors.is_terminal and not wanted.wanted.quiet:
+        errors.print("Starting Spark …", style="dim")
+    with java_prints_to(log):
+        context = getattr(engine.spark, "_sc", None)  # Spark Connect has none
+    if context is not None:
+        context.setLogLevel("OFF")  # what fails is told once, by Panes
+
+
+def _run(engine: Engine, text: str, wanted: Supervised, telling: Telling, stop: Stop) -> None:
+    def started(queries: list[str]) -> None:
+        telling.started(queries, ui_of(engine))
+
+    engine.run(
+        text,
+        checkpoint=wanted.checkpoint,
+        once=wanted.once,
+        flush=wanted.flush,
+        every=wanted.every,
+        on_error=wanted.on_error,
+        show=telling.output.step,
+        report=telling.batch,
+        failed=telling.failed,
+        rows=telling.output.rows,
+        started=started,
+        stopped=stop.asked,
+        name=wanted.name,
+    )
+
+
+def with_ui(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings for a session whose web pages can be looked at; those of a local one, from this machine only."""
+    if "spark.remote" in settings:
+        return dict(settings)
+    if settings.get("spark.master", "local").startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return {"spark.ui.enabled": "true", **settings}
+
+
+def ui_of(engine: Engine) -> str | None:
+    """The address of Spark's web pages, if it has any that are known here."""
+    context = getattr(engine.spark, "_sc", None)  # Spark Connect has none
+    return context.uiWebUrl if context is not None else None
