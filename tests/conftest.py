@@ -7,6 +7,7 @@ golden pages.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ settings.register_profile("search", print_blob=True, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="panes-state-")  # runs of the command line are told there
     settings.load_profile("search" if config.option.markexpr == "slow" else "same")
 
 

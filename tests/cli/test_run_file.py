@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +76,22 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, state_home: Path) -> 
         assert list(state_home.rglob("*.json")) != []
         assert running() == []
         assert list(state_home.rglob("*.*")) == []
+
+
+def test_without_a_home_it_is_among_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with announced("a.sql", None):
+        assert [one.script for one in running()] == ["a.sql"]
+        assert len(list(tmp_path.glob("panes-*/runs/*.json"))) == 1
+
+
+def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path, state_home: Path) -> None:
+    with announced("a.sql", None) as file:
+        shutil.rmtree(state_home)
+        file.failed("out", RuntimeError("no disk"))
+    assert running() == []
 
 
 def test_status(tmp_path: Path) -> None:

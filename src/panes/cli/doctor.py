@@ -43,7 +43,6 @@ def doctor(
 
         def start() -> SparkSession:
             log = state_folder() / "doctor.log"
-            log.parent.mkdir(parents=True, exist_ok=True)
             with java_prints_to(log):
                 spark = embedded(packages=packages_of(packages), settings=settings)
             return spark

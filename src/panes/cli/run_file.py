@@ -10,9 +10,10 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,15 @@ class RunFile:
 
 
 def state_folder() -> Path:
-    """Where Panes keeps what belongs to the user and to no checkpoint."""
+    """Where Panes keeps what belongs to the user and to no checkpoint; without a home, among temporary files."""
     given = os.environ.get("XDG_STATE_HOME")
-    return (Path(given) if given else Path.home() / ".local" / "state") / "panes"
+    try:
+        found = (Path(given) if given else Path.home() / ".local" / "state") / "panes"
+        found.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        found = Path(tempfile.gettempdir()) / f"panes-{os.getuid() if sys.platform != 'win32' else 'user'}"
+        found.mkdir(mode=0o700, exist_ok=True)
+    return found
 
 
 class Writer:
@@ -77,8 +84,9 @@ class Writer:
         now = self._clock()
         self._run = replace(self._run, written=now, queries=self.board.document(now))
         hidden = self._path.with_suffix(".new")
-        hidden.write_text(json.dumps(asdict(self._run)), encoding="utf-8")
-        hidden.replace(self._path)
+        with suppress(OSError):  # a full disk: no pipeline stops for this file
+            hidden.write_text(json.dumps(asdict(self._run)), encoding="utf-8")
+            hidden.replace(self._path)
 
 
 @contextmanager

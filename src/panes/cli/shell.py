@@ -160,7 +160,6 @@ def _prompt(engine: Engine) -> Callable[[str], str]:
         errors.print("panes shell needs the package prompt-toolkit: pip install 'panes[shell]'", markup=False)
         raise typer.Exit(1) from None
     history = state_folder() / "history"
-    history.parent.mkdir(parents=True, exist_ok=True)
     console.print(r"\? shows what there is, \q leaves", style="dim", markup=False)
     session: PromptSession[str] = PromptSession(history=FileHistory(str(history)), completer=_completer(engine))
     return session.prompt

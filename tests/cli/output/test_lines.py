@@ -19,6 +19,8 @@ def test_a_failure_has_the_name_of_its_query_once() -> None:
     assert failure_line("out", RuntimeError("no disk")) == "out failed: no disk"
     named = PanesError("value-failed", "an overflow (INSERT INTO out)")
     assert failure_line("out", named) == "value-failed: an overflow (INSERT INTO out)"
+    unnamed = PanesError("value-failed", "an overflow", None, "Use BIGINT.")
+    assert failure_line("select-1", unnamed) == "value-failed: an overflow (select-1)\nhint: Use BIGINT."
 
 
 def test_quiet_lines_still_tell_of_failures(capsys: pytest.CaptureFixture[str]) -> None:

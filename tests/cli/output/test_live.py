@@ -65,7 +65,7 @@ def test_what_is_not_known_is_left_out() -> None:
 
 def test_it_is_drawn_on_a_terminal_with_errors_above() -> None:
     screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=150)
+    console = Console(file=screen, force_terminal=True, width=150, highlight=False)
     with LiveTable(console, clock=lambda: 0.0) as table:
         table.started(["totals"], "http://127.0.0.1:4040")
         table.batch(report("totals", rows_in=1))

@@ -10,6 +10,7 @@ from panes.cli.output.failure_text import in_short
 from panes.cli.output.rows import table_of
 from panes.cli.script_file import console, errors, print_listing
 from panes.compile import Compiled
+from panes.errors import PanesError
 from panes.script import Done, Explanation, Listing, Step
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ def batch_line(report: Report) -> str:
 
 
 def failure_line(query: str, error: Exception) -> str:
-    """What failed: the query's name comes first, unless the error has it."""
-    text = in_short(error)
-    return text if f"INSERT INTO {query})" in text else f"{query} failed: {text}"
+    """What failed, with the name of its query; an error of Panes begins with its code."""
+    if not isinstance(error, PanesError):
+        return f"{query} failed: {in_short(error)}"
+    if "INSERT INTO " in error.message:
+        return in_short(error)
+    return in_short(PanesError(error.code, f"{error.message} ({query})", error.span, error.hint))
