@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from panes import Engine
+from panes.cli.checks import store
 from panes.cli.main import app
 from panes.errors import PanesError
 from panes.spark import lease
@@ -81,6 +82,7 @@ def whole(at: str, settings: dict[str, str]) -> dict[str, object]:
         found["in use"] = code(again)
     told = CliRunner().invoke(app, ["state", checkpoint, "--json"])
     found["state"] = [one["query"] for one in json.loads(told.output)] if told.exit_code == 0 else told.output
+    found["doctor"] = [store(spark, one).grade.value for one in (f"{at}/new", "s3a://nobody/x", "odd://x/y")]
     found["another checkpoint"] = code(lambda: again(checkpoint=f"{at}/another"))
     found["no bucket"] = code(lambda: again(checkpoint="s3a://nobody/x"))
     elsewhere = script(at, sums=WINDOWS).replace(f"{at}/in", "s3a://nobody/in")

@@ -65,6 +65,7 @@ def test_a_disk_that_is_full(script: Path, tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 1, done.stderr
+    assert "store-failed: " in done.stderr, done.stderr
     told = done.stderr[done.stderr.index("store-failed") :]
     assert told.startswith("store-failed: ")
     assert "No space left on device" in told

@@ -60,6 +60,7 @@ def test_a_checkpoint_in_a_bucket(s3: Server, tmp_path: Path) -> None:
         "another query": "state-mismatch",
         "in use": "checkpoint-in-use",
         "state": ["1-sums"],
+        "doctor": ["ok", "fail", "fail"],
         "another checkpoint": "state-mismatch",
         "no bucket": "store-failed",
         "no stream": "store-failed",

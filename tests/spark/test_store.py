@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from present import present
 from pyspark.sql import SparkSession
 
+from panes import Engine
 from panes.errors import PanesError
-from panes.spark.store import HadoopPath, LocalPath, StorePath, store_path
+from panes.spark.store import HadoopPath, LocalPath, StorePath, hadoop_of, store_path
 
 
 @pytest.fixture(params=["local", pytest.param("hadoop", marks=pytest.mark.spark)])
@@ -89,6 +91,15 @@ def test_a_path_without_a_scheme_is_on_the_default_file_system(spark: SparkSessi
     finally:
         spark.conf.unset("fs.defaultFS")
     assert caught.value.code == "missing-package"
+
+
+@pytest.mark.spark
+def test_a_session_that_is_there_hands_settings_on_to_hadoop(spark: SparkSession) -> None:
+    try:
+        assert Engine(settings={"spark.hadoop.panes.test": "1"}).spark is spark
+        assert present(hadoop_of(spark)).get("panes.test") == "1"
+    finally:
+        spark.conf.unset("panes.test")
 
 
 @pytest.mark.spark

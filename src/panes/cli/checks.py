@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 from panes.cli.output.failure_text import in_short
 from panes.cli.output.figures import size
+from panes.errors import PanesError
+from panes.spark.folders import folder, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +64,7 @@ def fail(what: str, found: str, remedy: str) -> Check:
     return Check(what, Grade.FAIL, found, remedy)
 
 
-def without_spark(folder: Path | None) -> Iterator[Check]:
+def without_spark(checkpoint: str | None) -> Iterator[Check]:
     """Everything that can be told before Spark is started."""
     yield java()
     yield spark_version()
@@ -71,8 +73,8 @@ def without_spark(folder: Path | None) -> Iterator[Check]:
     for extra, package in EXTRAS.items():
         yield optional(extra, package)
     yield disk("disk for temporary files", Path(tempfile.gettempdir()))
-    if folder is not None:
-        yield disk("disk for the checkpoint", folder)
+    if checkpoint is not None and is_local(checkpoint):
+        yield disk("disk for the checkpoint", Path(folder(checkpoint)))
 
 
 def java() -> Check:
@@ -164,7 +166,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-def with_spark(start: Callable[[], SparkSession]) -> Iterator[Check]:
+def with_spark(start: Callable[[], SparkSession], checkpoint: str | None) -> Iterator[Check]:
     """What takes a Spark that runs: its settings, its connectors, and a window from end to end."""
     try:
         spark = start()
@@ -174,6 +176,8 @@ def with_spark(start: Callable[[], SparkSession]) -> Iterator[Check]:
     yield ok("Spark starts", f"{spark.version} at {spark.conf.get('spark.master', 'a server')}")
     yield settings(spark)
     yield from connectors(spark)
+    if checkpoint is not None and not is_local(checkpoint):
+        yield store(spark, checkpoint)
     yield window(spark)
 
 
@@ -194,6 +198,23 @@ def connectors(spark: SparkSession) -> Iterator[Check]:
         else:
             remedy = f"panes run fetches {needed} when a script needs it; without network, name the jar with --conf."
             yield warn(f"connector {source}", "no jar yet", remedy)
+
+
+def store(spark: SparkSession, checkpoint: str) -> Check:
+    """Whether a file can be written and read in another store, as safely as a checkpoint needs it."""
+    from panes.spark.session import check_checkpoint
+    from panes.spark.store import store_path
+
+    try:
+        check_checkpoint(spark, checkpoint)
+        file = store_path(checkpoint, spark) / ".panes-doctor"
+        file.publish("ok")
+        found = file.read_text()
+        file.remove()
+    except PanesError as error:
+        return fail("store for the checkpoint", error.message, error.hint or "")
+    assert found == "ok"
+    return ok("store for the checkpoint", f"{checkpoint} can be written and read")
 
 
 def window(spark: SparkSession) -> Check:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,7 +21,7 @@ LOOKS = {Grade.OK: "green", Grade.WARN: "yellow", Grade.FAIL: "bold red"}
 
 def doctor(
     checkpoint: Annotated[
-        Path | None, typer.Argument(help="A folder for checkpoints: is there room, and may it be written?")
+        str | None, typer.Argument(help="A folder for checkpoints: is there room, and may it be written?")
     ] = None,
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Only what can be told without starting Spark.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per check.")] = False,
@@ -48,7 +47,7 @@ def doctor(
                 spark = embedded(packages=packages_of(packages), settings=settings)
             return spark
 
-        found += with_spark(start)
+        found += with_spark(start, checkpoint)
     if as_json:
         for one in found:
             typer.echo(

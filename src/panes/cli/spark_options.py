@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from panes.spark.folders import folder, scheme_of
+from panes.spark.folders import folder, is_local
 
 Checkpoint = Annotated[
     str, typer.Argument(help="The folder of --checkpoint, or of Spark's checkpointLocation: a path or a URI.")
@@ -56,5 +56,5 @@ def packages_of(packages: str | None) -> list[str]:
 
 def check_folder(checkpoint: str) -> None:
     """Refuse a folder of this machine that is not there; what is elsewhere, Spark has to say."""
-    if scheme_of(checkpoint) in (None, "file") and not Path(folder(checkpoint)).is_dir():
+    if is_local(checkpoint) and not Path(folder(checkpoint)).is_dir():
         raise typer.BadParameter(f"there is no folder {checkpoint}")

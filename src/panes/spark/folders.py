@@ -38,6 +38,11 @@ def scheme_of(path: str) -> str | None:
     return found["scheme"].lower() if found is not None else None
 
 
+def is_local(path: str) -> bool:
+    """Whether a path names this machine, or leaves open where it is."""
+    return scheme_of(path) in (None, "file")
+
+
 @dataclass(frozen=True)
 class Files:
     """The folder that an INSERT into `sink` writes, and those that it reads."""

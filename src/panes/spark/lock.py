@@ -26,8 +26,8 @@ def locked(folders: Sequence[StorePath]) -> Iterator[Callable[[], None]]:
     """Hold the locks of the folders of INSERTs. The function that it gives fails when one of them has been lost."""
     with ExitStack() as stack:
         for one in folders:
-            one.make_folder()
             if isinstance(one, LocalPath):
+                one.make_folder()
                 stack.enter_context(_locked(one.path))
         elsewhere = [one / LOCK for one in folders if not isinstance(one, LocalPath)]
         yield stack.enter_context(leased(elsewhere)) if elsewhere else lambda: None

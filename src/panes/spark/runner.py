@@ -225,9 +225,7 @@ def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int
 
 def _enter(one: Ready, spark: SparkSession) -> None:
     """Make a checkpoint ready for its query, once nobody else uses it."""
-    if not began(
-        one.folder
-    ):  # what a kill before the first micro-batch left: Spark takes half a file for another query's
+    if not began(one.folder):  # what a kill before the first one left: Spark takes half a file for another query's
         for name in ("offsets", "commits", "state"):
             (one.folder / "spark" / name).remove()
     if not flush_began(one.folder):

@@ -36,13 +36,15 @@ def embedded(
     if found is not None:
         for name, value in settings.items():
             if found.conf.get(name, None) != value:
-                found.conf.set(name, value)
+                found.conf.set(
+                    name.removeprefix("spark.hadoop."), value
+                )  # a session hands on what is Hadoop's as it is
         return prepare(found)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("panes")
     wanted = {**_defaults(cores or os.cpu_count() or 2, settings), **settings}
     needed = [*packages, *(one for one in wanted.get(SETTING, "").split(",") if one)]
-    if needed:
+    if needed and "spark.remote" not in settings:  # a server has the jars that it has
         wanted[SETTING] = ",".join(dict.fromkeys(needed))
     for name, value in wanted.items():
         builder = builder.config(name, value)

@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
-from panes.spark.folders import folder, scheme_of
+from panes.spark.folders import folder, is_local, scheme_of
 from panes.spark.store_errors import is_missing, refused_by_java, refused_by_system
 
 MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager"
@@ -73,7 +73,7 @@ def store_path(given: str | Path, spark: SparkSession) -> StorePath:
 
 def is_reachable(path: str, spark: SparkSession) -> bool:
     """Whether Panes can read and write there: over Spark Connect, on this machine alone."""
-    return scheme_of(path) in (None, "file") or hadoop_of(spark) is not None
+    return is_local(path) or hadoop_of(spark) is not None
 
 
 def hadoop_of(spark: SparkSession) -> Any | None:

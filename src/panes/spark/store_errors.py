@@ -22,7 +22,7 @@ SYSTEM = re.compile(rf"(?P<line>[^\n]*(?P<words>{'|'.join(map(re.escape, WORDS))
 ARTIFACTS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "hadoop-gcp"}
 SETTINGS = "Look at the settings of its file system: spark.hadoop.fs.…"
 NO_CLASS = ("ClassNotFoundException", "NoClassDefFoundError", "No FileSystem for scheme")
-EXCEPTION = re.compile(r"^.*?\b(?:[\w$]+\.)*[\w$]+(?:Exception|Error): ")
+EXCEPTION = re.compile(r"^.*?\b(?:[\w$]+\.)*(?P<name>[\w$]+(?:Exception|Error)): ")
 
 
 def refused_by_system(path: Path, error: OSError) -> PanesError:
@@ -79,12 +79,14 @@ def _classes(error: Py4JJavaError) -> list[str]:
 
 
 def _short(text: str) -> str:
-    """The first line of an error, without the names of Java's classes before it.
+    """The first line of an error, without the names of Java's classes before it; a single word keeps the last one.
 
     >>> _short("org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device")
     'No space left on device'
+    >>> _short("java.lang.IllegalArgumentException: java.net.UnknownHostException: nowhere")
+    'UnknownHostException: nowhere'
     """
-    line = text.strip().partition("\n")[0]
+    line, name = text.strip().partition("\n")[0], ""
     while (named := EXCEPTION.search(line)) is not None and named.end() < len(line):
-        line = line[named.end() :]
-    return line.strip()
+        line, name = line[named.end() :], named["name"]
+    return line.strip() if " " in line or not name else f"{name}: {line}"
