@@ -164,6 +164,9 @@ def test_what_to_do_on_an_error_is_one_of_two_words(spark: SparkSession) -> None
 
 def test_a_select_that_fails_has_a_name(folder: Path, spark: SparkSession) -> None:
     failed: list[str] = []
+    done = panes(folder, "SELECT 1 / (v - 8) AS x FROM t;", "--once", "--json")
+    told = [(one["event"], one.get("query"), one.get("reason")) for one in events(done)]
+    assert told[-2:] == [("failed", "select-1", None), ("ended", None, "failed")]
     with pytest.raises(PanesError, match="DIVIDE_BY_ZERO"):
         Engine(spark).run(
             STREAM.replace("{folder}", str(folder)) + "SELECT 1 / (v - 8) AS x FROM t",

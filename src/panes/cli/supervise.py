@@ -95,8 +95,12 @@ def supervise(wanted: Supervised) -> int | None:
                 _start(engine, wanted, file.log)
         telling = Telling(stack.enter_context(output_for(wanted.wanted, others_print)), script)
         telling.listeners += listeners
-        with reported_errors(tell=telling.refused, debug=wanted.debug):
-            _run(engine, script.text, wanted, telling, stop)
+        try:
+            with reported_errors(tell=telling.refused, debug=wanted.debug):
+                _run(engine, script.text, wanted, telling, stop)
+        except BaseException:
+            telling.output.ended("failed")
+            raise
         telling.output.ended("stopped" if stop.asked() else "done")
     return stop.signal
 
