@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 from jars import CONNECTORS, MissingError, jars, skip
 from kafka_broker import broker
+from postgres_server import Server, server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,3 +71,14 @@ def kafka(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iter
         except MissingError as missing:
             skip(missing)
         yield address
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server."""
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(server())
+        except MissingError as missing:
+            skip(missing)
+        yield found

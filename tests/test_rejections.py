@@ -293,6 +293,8 @@ NOT_OF_A_QUERY = {
         "malformed-record",
         "missing-package",
         "broker-failed",
+        "database-failed",
+        "sink-mismatch",
         "unsafe-checkpoint",
         "checkpoint-in-use",
         "cannot-rescale",

@@ -9,6 +9,8 @@ from dataclasses import replace
 from panes.catalog import Column, Stream, check_stream, without_change_type
 from panes.connectors.kafka import check_stream as check_connector
 from panes.connectors.kafka import is_debezium
+from panes.connectors.postgres import check_stream as check_table
+from panes.connectors.postgres import is_table
 from panes.errors import PanesError
 from panes.options import read_options
 from panes.source import Span
@@ -78,7 +80,7 @@ def declare_from(statement: CreateStream) -> Stream:
         stream = declare(
             statement.name,
             [_column(column) for column in statement.columns],
-            streaming=True,
+            streaming=not is_table(others),
             key=statement.key,
             changelog=changelog == "true" or is_debezium(others),
             sequence=options.get("sequence"),
@@ -89,6 +91,7 @@ def declare_from(statement: CreateStream) -> Stream:
             options=others,
         )
         check_connector(stream)
+        check_table(stream)
     watermark = statement.watermark
     if watermark is None:
         return stream

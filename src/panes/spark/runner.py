@@ -223,7 +223,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     ):
         builder = _builder(one, how, frames, shards)
         df = builder.build(one.compiled.physical)
-        writer = write(df, one.sink, one.compiled.physical.changelog, one.folder / "spark")
+        writer = write(df, one.sink, one.compiled, one.folder / "spark")
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
     record = Record.of([*builder.identities, *whole], one.streams, shards)

@@ -9,6 +9,7 @@ from pyspark.sql.functions import expr
 
 from panes.catalog import Catalog, Column, Stream
 from panes.connectors.kafka import CONNECTOR
+from panes.connectors.postgres import is_table
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
@@ -16,6 +17,7 @@ from panes.spark.expressions import quoted
 from panes.spark.failures import refused_by_spark
 from panes.spark.folders import FILES
 from panes.spark.kafka.source import read_kafka
+from panes.spark.postgres.source import read_postgres
 
 
 def read(stream: Stream, spark: SparkSession) -> DataFrame:
@@ -27,6 +29,8 @@ def read(stream: Stream, spark: SparkSession) -> DataFrame:
         raise PanesError("stream-options", f"the stream {stream.name} has no connector", None, hint)
     if connector == CONNECTOR:
         return with_computed(read_kafka(stream, spark), stream)
+    if is_table(stream.options):
+        return with_computed(read_postgres(stream, spark), stream)
     reader = spark.readStream.format(connector)
     path = options.pop("path", None)
     for name, value in options.items():
