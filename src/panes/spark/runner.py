@@ -223,6 +223,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     ):
         builder = _builder(one, how, frames, shards)
         df = builder.build(one.compiled.physical)
+        _check_streaming(df, one.sink)
         writer = write(df, one.sink, one.compiled, one.folder / "spark")
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
@@ -230,6 +231,12 @@ def _ready(one: Insert, how: Run) -> Ready:
     if old is not None:
         check_record(old, record)
     return Ready(one, writer, record)
+
+
+def _check_streaming(df: DataFrame, sink: Sink) -> None:
+    if not df.isStreaming:
+        hint = "Write the result of a batch with Spark: engine.sql('SELECT …').write."
+        raise PanesError("stream-options", f"INSERT INTO {sink.name} reads tables only, and no stream", None, hint)
 
 
 def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int) -> Builder:

@@ -1,4 +1,4 @@
-"""Micro-batches into a real PostgreSQL: each once, whoever tries it and however often; and what does not fit is refused."""
+"""Micro-batches into a real PostgreSQL: each once, whoever tries it and however often; what does not fit is refused."""
 
 from __future__ import annotations
 
@@ -185,7 +185,8 @@ VALUES = """
     CAST(0.1 AS FLOAT) AS f4, CAST(1e-300 AS DOUBLE) AS f8, CAST('NaN' AS DOUBLE) AS nan,
     CAST('-Infinity' AS DOUBLE) AS inf, CAST(-0.0001 AS DECIMAL(38, 18)) AS d, X'00ff5c' AS x, DATE'1969-12-31' AS day,
     TIMESTAMP'2024-10-27 00:30:00.123456Z' AS ts, TIMESTAMP_NTZ'2024-10-27 02:30:00.000001' AS ntz,
-    array(1.5, NULL) AS ad, array(X'5c', X'') AS ax, array(TIMESTAMP'1960-01-01 00:00:00Z') AS ats, CAST(NULL AS INT) AS nil,
+    array(1.5, NULL) AS ad, array(X'5c', X'') AS ax, array(TIMESTAMP'1960-01-01 00:00:00Z') AS ats,
+    CAST(NULL AS INT) AS nil,
     struct(1 AS p, CAST(NULL AS STRING) AS q) AS s, map('k', 2) AS m, array(array(1), array()) AS aa
 """
 TYPES = {
@@ -212,7 +213,8 @@ def test_types_come_through(spark: SparkSession, db: Tables, zone: str) -> None:
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     made = db.sql(
-        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0"
+        "SELECT attname, format_type(atttypid, atttypmod) "
+        "FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0"
     )
     assert dict(made) == TYPES
     cells = ", ".join(f"{name}::text" for name in TEXT)
@@ -223,7 +225,8 @@ def test_types_that_hold_more(spark: SparkSession, db: Tables) -> None:
     db.sql("CREATE TYPE mood AS ENUM ('good', 'bad')")
     db.sql("CREATE DOMAIN positive AS bigint CHECK (VALUE > 0)")
     db.sql(
-        "CREATE TABLE t (i bigint, n numeric, d numeric(12, 3), u uuid, m mood, j jsonb, p positive, extra int, v varchar(3))"
+        "CREATE TABLE t (i bigint, n numeric, d numeric(12, 3), u uuid, m mood, j jsonb, p positive, extra int, "
+        "v varchar(3))"
     )
     writer(db)(
         spark.sql("""
