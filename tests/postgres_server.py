@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -55,7 +55,7 @@ def server() -> Iterator[Server]:
         made = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", f"--pwfile={secret}"]
         _run([programs / "initdb", "-D", data, "-U", found.user, *made], user)
         settings = " ".join(f"-c {one}" for one in SETTINGS)
-        control = [programs / "pg_ctl", "-D", data, "-w", "-t", str(PATIENCE)]
+        control: list[str | Path] = [programs / "pg_ctl", "-D", data, "-w", "-t", str(PATIENCE)]
         _run([*control, "-l", log, "-o", f"-p {found.port} -k {at} {settings}", "start"], user)
         try:
             yield found
@@ -85,7 +85,7 @@ def _other_user() -> str | None:
     return next(name for name in ("postgres", "nobody") if name in known)
 
 
-def _run(command: list[str | Path], user: str | None) -> None:
+def _run(command: Sequence[str | Path], user: str | None) -> None:
     """What is started stays when this returns, so that its output goes nowhere that would wait for it."""
     done = subprocess.run(
         command, user=user, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from panes import sinks
 from panes.errors import PanesError
-from panes.spark.postgres import sink as module
+from panes.spark.postgres import merge as module
 from panes.spark.postgres.sink import PostgresWriter
 from spark.postgres.tables import Tables
 

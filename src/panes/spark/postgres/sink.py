@@ -18,8 +18,8 @@ from panes.connectors.postgres import PostgresSink, database, table_name
 from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
 from panes.spark.kafka.sink import checkpoint_id
+from panes.spark.postgres import merge
 from panes.spark.postgres.connection import connected, execute
-from panes.spark.postgres.merge import merge
 from panes.spark.postgres.staging import left_behind, stage, staging_name, staging_table
 from panes.spark.postgres.target import Target, check_target, create_table, find_table, make_tables
 
@@ -42,7 +42,7 @@ class PostgresWriter:
             target = self.target = self.target or self._make(connection, rows.schema)
             with staging_table(connection, staging_name(sink_id, batch), target) as table:
                 staged = stage(rows, self.sink.database, table, target)
-                merge(connection, staged, target, sink_id, batch)
+                merge.merge(connection, staged, target, sink_id, batch)
             for name in left_behind(connection, target, sink_id, batch):
                 execute(connection, f"DROP TABLE IF EXISTS {target.beside(name)}")
 
