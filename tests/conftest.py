@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from jars import CONNECTORS, MissingError, jars, skip
+from jars import CONNECTORS, DATABASES, MissingError, jars, skip
 from kafka_broker import broker
 from postgres_server import Server, server
 
@@ -45,10 +45,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _name_connectors() -> None:
     """Name the connectors for every Spark that starts here; tests that need them say so where they are missing."""
     try:
-        files = ",".join(map(str, jars("connectors", CONNECTORS, alone=True)))
+        named = [*jars("connectors", CONNECTORS, alone=True), *jars("databases", DATABASES, alone=True)]
     except MissingError:
         return
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {files} pyspark-shell")
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {','.join(map(str, named))} pyspark-shell")
 
 
 @pytest.fixture(scope="session")

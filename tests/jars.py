@@ -20,6 +20,11 @@ CONNECTORS = (
     "org.apache.commons:commons-pool2:2.13.1",
     "org.apache.spark:spark-avro_2.13:4.1.1",
 )
+DATABASES = (  # JDBC drivers; two of them are the whole database
+    "org.postgresql:postgresql:42.7.14",
+    "com.h2database:h2:2.3.232",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+)
 LONGEST = 300  # seconds that a download may take
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from panes.catalog import Column, Stream, check_stream, without_change_type
+from panes.connectors.jdbc import check_stream as check_jdbc
 from panes.connectors.kafka import check_stream as check_connector
 from panes.connectors.kafka import is_debezium
 from panes.connectors.postgres import check_stream as check_table
@@ -92,6 +93,7 @@ def declare_from(statement: CreateStream) -> Stream:
         )
         check_connector(stream)
         check_table(stream)
+        check_jdbc(stream)
     watermark = statement.watermark
     if watermark is None:
         return stream

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 
 CONNECTORS = frozenset(
-    ("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka", "postgres")
+    ("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka", "postgres", "jdbc")
 )
 SECRET = re.compile(r"password|passwd|secret|token|credential|access[._-]?key|api[._-]?key|jaas", re.IGNORECASE)
 IN_URL = re.compile(r"(?<=://)([^/@:\s]+):[^/@\s]+(?=@)")  # user:password

@@ -9,6 +9,7 @@ from typing import TypeAlias, assert_never
 
 from panes.catalog import Catalog, Column, Shelf, Sink, Stream, View
 from panes.compile import Compiled, compile_statement
+from panes.connectors.jdbc import check_sink as check_jdbc_sink
 from panes.connectors.kafka import check_sink
 from panes.connectors.postgres import check_sink as check_postgres_sink
 from panes.declare import declare_from, underlined
@@ -125,6 +126,7 @@ def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog)
             with underlined(statement.span):
                 check_sink(sink)
                 check_postgres_sink(sink)
+                check_jdbc_sink(sink)
             catalog.sinks.put(sink)
             return Done(f"sink {name} created")
         case _:

@@ -9,16 +9,21 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
 from panes.compile import Compiled
+from panes.connectors.jdbc import CONNECTOR as JDBC
+from panes.connectors.jdbc import JdbcSink, jdbc_sink
 from panes.connectors.kafka import CONNECTOR, kafka_sink
 from panes.connectors.postgres import CONNECTOR as POSTGRES
-from panes.connectors.postgres import postgres_sink
+from panes.connectors.postgres import PostgresSink, postgres_sink
 from panes.errors import PanesError
 from panes.logical.result_key import missing_of_key, result_key
 from panes.spark.folders import FILES, folder
+from panes.spark.jdbc.sink import write_jdbc
 from panes.spark.kafka.broker import check_topics
 from panes.spark.kafka.sink import write_kafka
 from panes.spark.packages import check_packages, has_source
 from panes.spark.postgres.sink import write_postgres
+
+TABLES = (POSTGRES, JDBC)  # connectors that write tables, and apply changelogs to them
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -26,7 +31,7 @@ def check_sink(sink: Sink, changelog: bool) -> None:
     connector = sink.options["connector"]
     if connector in FILES and "path" not in sink.options:
         raise PanesError("stream-options", f"the sink {sink.name} has no path", None, "WITH (…, path = '…')")
-    rows = ("console", "memory", "noop", POSTGRES, *([CONNECTOR] if sink.options.get("changelog") else []))
+    rows = ("console", "memory", "noop", *TABLES, *([CONNECTOR] if sink.options.get("changelog") else []))
     if changelog and connector not in rows and sink.options.get("changelog") != "rows":
         hint = "Add changelog = 'rows' to its options to get the changes as rows."
         if connector == CONNECTOR:
@@ -37,7 +42,7 @@ def check_sink(sink: Sink, changelog: bool) -> None:
 def check_connector(sink: Sink, spark: SparkSession) -> None:
     """Refuse a connector that Spark does not know: a writer would find it out only when others have started."""
     connector = sink.options["connector"]
-    if connector in FILES or connector in ("console", "memory", "noop", POSTGRES):
+    if connector in FILES or connector in ("console", "memory", "noop", *TABLES):
         return
     check_packages(spark, sink)
     if connector == CONNECTOR:
@@ -64,15 +69,15 @@ def forgets(sink: Sink) -> bool:
     return sink.options["connector"] == "memory"
 
 
-def applied_key(sink: Sink, compiled: Compiled) -> tuple[str, ...]:
+def applied_key(table: PostgresSink | JdbcSink, name: str, compiled: Compiled) -> tuple[str, ...]:
     """The key by which a sink that is a table applies a changelog; none where it appends rows."""
-    if sink.options["connector"] != POSTGRES or not compiled.physical.changelog or postgres_sink(sink).as_rows:
+    if not compiled.physical.changelog or table.as_rows:
         return ()
-    key = postgres_sink(sink).key or result_key(compiled.logical)
+    key = table.key or result_key(compiled.logical)
     missing = missing_of_key(compiled.logical, key)
     if missing is not None:
         hint = "Select what identifies a row, and name all of it if the sink has a key."
-        raise PanesError("stream-options", f"the key of the sink {sink.name} lacks {missing}", None, hint)
+        raise PanesError("stream-options", f"the key of the sink {name} lacks {missing}", None, hint)
     return key
 
 
@@ -82,7 +87,12 @@ def write(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: Path) -> Da
     changelog = compiled.physical.changelog
     connector = options.pop("connector")
     if connector == POSTGRES:
-        writer = write_postgres(df, postgres_sink(sink), applied_key(sink, compiled), checkpoint)
+        table = postgres_sink(sink)
+        writer = write_postgres(df, table, applied_key(table, sink.name, compiled), checkpoint)
+        return writer.option("checkpointLocation", str(checkpoint))
+    if connector == JDBC:
+        other = jdbc_sink(sink)
+        writer = write_jdbc(df, other, applied_key(other, sink.name, compiled), checkpoint)
         return writer.option("checkpointLocation", str(checkpoint))
     if connector == CONNECTOR:
         writer = write_kafka(df, kafka_sink(sink), changelog, checkpoint)
