@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,11 +45,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def _name_connectors() -> None:
     """Name the connectors for every Spark that starts here; tests that need them say so where they are missing."""
-    try:
-        named = [*jars("connectors", CONNECTORS, alone=True), *jars("databases", DATABASES, alone=True)]
-    except MissingError:
-        return
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {','.join(map(str, named))} pyspark-shell")
+    named: list[Path] = []
+    for name, coordinates in (("connectors", CONNECTORS), ("databases", DATABASES)):
+        with suppress(MissingError):
+            named += jars(name, coordinates, alone=True)
+    if named:
+        os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {','.join(map(str, named))} pyspark-shell")
 
 
 @pytest.fixture(scope="session")
