@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from jars import CONNECTORS, MissingError, jars, skip
+from jars import CONNECTORS, DATABASES, MissingError, jars, skip
 from kafka_broker import Addresses, broker
+from postgres_server import Server, server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,11 +54,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def _name_connectors() -> None:
     """Name the connectors for every Spark that starts here; tests that need them say so where they are missing."""
-    try:
-        files = ",".join(map(str, jars("connectors", CONNECTORS, alone=True)))
-    except MissingError:
-        return
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {files} pyspark-shell")
+    named: list[Path] = []
+    for name, coordinates in (("connectors", CONNECTORS), ("databases", DATABASES)):
+        with suppress(MissingError):
+            named += jars(name, coordinates, alone=True)
+    if named:
+        os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {','.join(map(str, named))} pyspark-shell")
 
 
 @pytest.fixture(scope="session")
@@ -85,3 +88,14 @@ def kafka_addresses(tmp_path_factory: pytest.TempPathFactory, spark: SparkSessio
 def kafka(kafka_addresses: Addresses) -> str:
     """Its address, where it lets everybody in."""
     return kafka_addresses.open
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server."""
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(server())
+        except MissingError as missing:
+            skip(missing)
+        yield found

@@ -296,6 +296,8 @@ NOT_OF_A_QUERY = {
         "missing-secret",
         "broker-failed",
         "store-failed",
+        "database-failed",
+        "sink-mismatch",
         "unsafe-checkpoint",
         "checkpoint-in-use",
         "cannot-rescale",

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from panes.catalog import Column, Stream, check_stream, without_change_type
-from panes.connectors.kafka import check_stream as check_connector
+from panes.connectors.checks import check_stream as check_connector
 from panes.connectors.kafka import is_debezium
 from panes.connectors.malformed import check_malformed
+from panes.connectors.postgres import is_table
 from panes.errors import PanesError
 from panes.options import read_options
 from panes.source import Span
@@ -82,7 +83,7 @@ def declare_from(statement: CreateStream) -> Stream:
         stream = declare(
             statement.name,
             [_column(column) for column in statement.columns],
-            streaming=True,
+            streaming=not is_table(others),
             key=statement.key,
             changelog=changelog == "true" or is_debezium(others),
             sequence=options.get("sequence"),

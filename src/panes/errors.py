@@ -51,8 +51,10 @@ CODES: dict[str, str] = {
     "malformed-record": "a record of a stream that is not what its format and columns say",
     "broker-failed": "a Kafka broker that does not answer, lets nobody in, or lacks a topic",
     "store-failed": "a folder that cannot be reached, or that cannot be written",
-    "missing-package": "a connector whose jars Spark does not have",
     "missing-secret": "a variable or a file that an option names and that is not there",
+    "database-failed": "a database that does not answer, lets nobody in, or refuses what is written",
+    "sink-mismatch": "a table that is missing, or has other columns, types or keys than the result",
+    "missing-package": "a connector whose jars Spark does not have, or whose Python package is not installed",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }
 

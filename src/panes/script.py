@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 
 from panes.catalog import Catalog, Column, Shelf, Sink, Stream, View
 from panes.compile import Compiled, compile_statement
-from panes.connectors.kafka import check_sink
+from panes.connectors.checks import check_sink
 from panes.connectors.malformed import dead_letter_sink
 from panes.declare import declare_from, underlined
 from panes.errors import PanesError, suggestion

@@ -26,6 +26,15 @@ def missing_of_key(plan: Plan, key: Sequence[str]) -> str | None:
     return ", ".join(name for name in known.key if name not in given) or None
 
 
+def result_key(plan: Plan) -> tuple[str, ...]:
+    """The columns of a result that identify its rows, as far as they are selected: of a window, one bound."""
+    known = traits(plan)
+    names = {column.name.lower(): column.name for column in known.columns or ()}
+    grouped = any(isinstance(one, Aggregation) for one in _below(plan))
+    bounds = [name for lower, name in names.items() if lower in known.bounds]
+    return (*(bounds[:1] if grouped else ()), *(names[name] for name in known.key))
+
+
 def _below(plan: Plan) -> list[Plan]:
     """A plan and all below it, from the top."""
     return [plan, *(one for child in children(plan) for one in _below(child))]

@@ -11,6 +11,11 @@ from panes.spark.store import StorePath
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
+def checkpoint_id(checkpoint: StorePath) -> str:
+    """What Spark calls a query for as long as its checkpoint lasts."""
+    return str(json.loads((checkpoint / "metadata").read_text())["id"])
+
+
 def begun(checkpoint: StorePath) -> list[int]:
     """The micro-batches in Spark's checkpoint that have begun, as far back as Spark keeps them."""
     return _numbers(checkpoint / "offsets")

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from panes.catalog import heartbeats
+from panes.catalog import Sink, heartbeats
 from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
 from panes.errors import PanesError
 from panes.physical import plan as physical
@@ -202,6 +202,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     ):
         builder = _builder(one, how, frames, shards, _control(folder, how.spark))
         df = builder.build(one.compiled.physical)
+        _check_streaming(df, one.sink)
         writer = _writer(df, one, folder / "spark", how)
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
@@ -211,10 +212,16 @@ def _ready(one: Insert, how: Run) -> Ready:
     return Ready(one, folder, writer, record)
 
 
+def _check_streaming(df: DataFrame, sink: Sink) -> None:
+    if not df.isStreaming:
+        hint = "Write the result of a batch with Spark: engine.sql('SELECT …').write."
+        raise PanesError("stream-options", f"INSERT INTO {sink.name} reads tables only, and no stream", None, hint)
+
+
 def _writer(df: DataFrame, one: Insert, checkpoint: StorePath, how: Run) -> DataStreamWriter:
     if one.compiled.physical.sink is None:
         return show_rows(df, one.sink.name, how.rows, str(checkpoint))
-    return write(df, one.sink, one.compiled.physical.changelog, checkpoint)
+    return write(df, one.sink, one.compiled, checkpoint)
 
 
 def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int, control: DataFrame) -> Builder:

@@ -6,13 +6,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
+from panes.compile import Compiled
+from panes.connectors.jdbc import CONNECTOR as JDBC
+from panes.connectors.jdbc import JdbcSink, jdbc_sink
 from panes.connectors.kafka import CONNECTOR, kafka_sink
+from panes.connectors.postgres import CONNECTOR as POSTGRES
+from panes.connectors.postgres import PostgresSink, postgres_sink
 from panes.errors import PanesError
+from panes.logical.result_key import missing_of_key, result_key
 from panes.spark.folders import FILES
+from panes.spark.jdbc.sink import write_jdbc
 from panes.spark.kafka.broker import check_topics
 from panes.spark.kafka.sink import write_kafka
 from panes.spark.packages import check_packages, has_source
+from panes.spark.postgres.sink import write_postgres
 from panes.spark.store import StorePath, is_reachable, store_path
+
+TABLES = (POSTGRES, JDBC)  # connectors that write tables, and apply changelogs to them
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -20,7 +30,7 @@ def check_sink(sink: Sink, changelog: bool) -> None:
     connector = sink.options["connector"]
     if connector in FILES and "path" not in sink.options:
         raise PanesError("stream-options", f"the sink {sink.name} has no path", None, "WITH (…, path = '…')")
-    rows = ("console", "memory", "noop", *([CONNECTOR] if sink.options.get("changelog") else []))
+    rows = ("console", "memory", "noop", *TABLES, *([CONNECTOR] if sink.options.get("changelog") else []))
     if changelog and connector not in rows and sink.options.get("changelog") != "rows":
         hint = "Add changelog = 'rows' to its options to get the changes as rows."
         if connector == CONNECTOR:
@@ -31,7 +41,7 @@ def check_sink(sink: Sink, changelog: bool) -> None:
 def check_connector(sink: Sink, spark: SparkSession) -> None:
     """Refuse a connector that Spark does not know: a writer would find it out only when others have started."""
     connector = sink.options["connector"]
-    if connector in FILES or connector in ("console", "memory", "noop"):
+    if connector in FILES or connector in ("console", "memory", "noop", *TABLES):
         return
     check_packages(spark, sink)
     if connector == CONNECTOR:
@@ -63,10 +73,31 @@ def forgets(sink: Sink) -> bool:
     return sink.options["connector"] == "memory"
 
 
-def write(df: DataFrame, sink: Sink, changelog: bool, checkpoint: StorePath) -> DataStreamWriter:
+def applied_key(table: PostgresSink | JdbcSink, name: str, compiled: Compiled) -> tuple[str, ...]:
+    """The key by which a sink that is a table applies a changelog; none where it appends rows."""
+    if not compiled.physical.changelog or table.as_rows:
+        return ()
+    key = table.key or result_key(compiled.logical)
+    missing = missing_of_key(compiled.logical, key)
+    if missing is not None:
+        hint = "Select what identifies a row, and name all of it if the sink has a key."
+        raise PanesError("stream-options", f"the key of the sink {name} lacks {missing}", None, hint)
+    return key
+
+
+def write(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: StorePath) -> DataStreamWriter:
     """A writer that only needs its trigger and `start`."""
     options = dict(sink.options)
+    changelog = compiled.physical.changelog
     connector = options.pop("connector")
+    if connector == POSTGRES:
+        table = postgres_sink(sink)
+        writer = write_postgres(df, table, applied_key(table, sink.name, compiled), checkpoint)
+        return writer.option("checkpointLocation", str(checkpoint))
+    if connector == JDBC:
+        other = jdbc_sink(sink)
+        writer = write_jdbc(df, other, applied_key(other, sink.name, compiled), checkpoint)
+        return writer.option("checkpointLocation", str(checkpoint))
     if connector == CONNECTOR:
         writer = write_kafka(df, kafka_sink(sink), changelog, checkpoint)
         return writer.option("checkpointLocation", str(checkpoint))

@@ -11,6 +11,7 @@ from pyspark.sql.functions import expr
 from panes.catalog import Catalog, Column, Stream
 from panes.connectors.kafka import CONNECTOR
 from panes.connectors.malformed import has_lines
+from panes.connectors.postgres import is_table
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
@@ -21,6 +22,7 @@ from panes.spark.folders import FILES
 from panes.spark.kafka.source import judged_records, read_kafka
 from panes.spark.lines import judged_lines
 from panes.spark.malformed import Judged, dead_letters, sound
+from panes.spark.postgres.source import read_postgres
 from panes.spark.store import is_reachable, store_path
 
 
@@ -34,6 +36,8 @@ def read(stream: Stream, spark: SparkSession) -> DataFrame:
         return dead_letters(_judged(stream.dead_letters_of, spark), stream)
     if connector == CONNECTOR:
         return with_computed(read_kafka(stream, spark), stream)
+    if is_table(stream.options):
+        return with_computed(read_postgres(stream, spark), stream)
     if has_lines(stream):
         return _declared_columns(sound(_judged(stream, spark), stream), stream)
     reader = spark.readStream.format(connector).options(**_spark_options(stream))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
@@ -16,6 +15,7 @@ from panes.logical.result_key import missing_of_key
 from panes.spark.expressions import quoted
 from panes.spark.kafka.formats import literal
 from panes.spark.last_of_key import DELETED, last_of_key
+from panes.spark.micro_batches import checkpoint_id
 from panes.spark.store import StorePath
 
 ID = "panes-id"
@@ -44,16 +44,11 @@ def write_kafka(df: DataFrame, sink: KafkaSink, changelog: bool, checkpoint: Sto
     """A writer for each micro-batch, since only there its number is known."""
 
     def put(rows: DataFrame, batch: int) -> None:
-        records(rows, sink, changelog, f"{_checkpoint_id(checkpoint)}/{batch}").write.format("kafka").options(
+        records(rows, sink, changelog, f"{checkpoint_id(checkpoint)}/{batch}").write.format("kafka").options(
             **sink.spark
         ).save()
 
     return df.writeStream.foreachBatch(put)
-
-
-def _checkpoint_id(checkpoint: StorePath) -> str:
-    """What Spark calls a query for as long as its checkpoint lasts."""
-    return str(json.loads((checkpoint / "metadata").read_text())["id"])
 
 
 def records(rows: DataFrame, sink: KafkaSink, changelog: bool, batch: str) -> DataFrame:

@@ -1,0 +1,99 @@
+"""The options of sinks that JDBC reaches, and the SQL in which their databases differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from panes.catalog import Sink, Stream
+from panes.connectors.kafka import names
+from panes.connectors.options import named, one_of, required
+from panes.errors import PanesError
+
+CONNECTOR = "jdbc"
+TABLE = re.compile(r"[\w$]+(\.[\w$]+)*")  # as it stands in SQL, since Spark writes it so
+
+
+class Upsert(Enum):
+    """How a database inserts rows or updates those that are there."""
+
+    ON_CONFLICT = "on-conflict"
+    MERGE = "merge"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    driver: str
+    upsert: Upsert
+    end: str = ""  # of a MERGE
+
+
+DIALECTS = {
+    "postgresql": Dialect("org.postgresql.Driver", Upsert.ON_CONFLICT),
+    "sqlite": Dialect("org.sqlite.JDBC", Upsert.ON_CONFLICT),
+    "duckdb": Dialect("org.duckdb.DuckDBDriver", Upsert.ON_CONFLICT),
+    "h2": Dialect("org.h2.Driver", Upsert.MERGE),
+    "sqlserver": Dialect("com.microsoft.sqlserver.jdbc.SQLServerDriver", Upsert.MERGE, ";"),
+    "oracle": Dialect("oracle.jdbc.OracleDriver", Upsert.MERGE),
+}
+
+
+@dataclass(frozen=True)
+class JdbcSink:
+    """`spark` are the options for Spark's writer, of which some are secret."""
+
+    dialect: Dialect
+    table: str
+    key: tuple[str, ...] = ()
+    create: bool = False
+    as_rows: bool = False
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def beside(self, name: str) -> str:
+        """Another table in the same schema."""
+        schema, dot, _ = self.table.rpartition(".")
+        return f"{schema}{dot}{name}"
+
+
+def check_stream(stream: Stream) -> None:
+    if stream.options.get("connector") == CONNECTOR:
+        hint = "Register a DataFrame: engine.stream('name', spark.read.jdbc(…)). PostgreSQL has a connector of its own."
+        raise PanesError("stream-options", "connector = 'jdbc' is for sinks", None, hint)
+
+
+def check_sink(sink: Sink) -> None:
+    if sink.options["connector"] == CONNECTOR:
+        jdbc_sink(sink)
+
+
+def jdbc_sink(sink: Sink) -> JdbcSink:
+    """A sink's options, if they can work."""
+    own = ("url", "table", "user", "password", "driver", "key", "create", "changelog")
+    given = {name: value for name, value in sink.options.items() if name != "connector"}
+    options = named(CONNECTOR, given, own, ())
+    dialect = _dialect(required(options, "url", "jdbc:postgresql://host:5432/database"))
+    table = required(options, "table", "name")
+    if TABLE.fullmatch(table) is None:
+        raise PanesError("stream-options", f"the option table is '{table}'", None, "Write 'name' or 'schema.name'.")
+    spark = {"driver": dialect.driver} | {
+        name: options[name] for name in ("url", "user", "password", "driver") if name in options
+    }
+    return JdbcSink(
+        dialect,
+        table,
+        names(options.get("key", "")),
+        one_of(options, "create", ("true", "false"), "false") == "true",
+        one_of(options, "changelog", ("upsert", "rows"), "upsert") == "rows",
+        spark,
+    )
+
+
+def _dialect(url: str) -> Dialect:
+    scheme, _, rest = url.partition(":")
+    name = rest.partition(":")[0]
+    if scheme != "jdbc" or name not in DIALECTS:
+        hint = f"It begins with jdbc: and one of {', '.join(DIALECTS)}: databases that have MERGE or ON CONFLICT."
+        raise PanesError("stream-options", "the option url names no database that this sink knows", None, hint)
+    return DIALECTS[name]

@@ -1,0 +1,122 @@
+"""The options of PostgreSQL sinks and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from panes.catalog import Sink, Stream
+from panes.connectors.kafka import names
+from panes.connectors.options import named, one_of, required
+from panes.errors import PanesError
+
+CONNECTOR = "postgres"
+SCHEMES = ("postgresql", "postgres")
+EXAMPLE = "postgresql://user@host:5432/database"
+CHANGES = ("upsert", "rows")
+
+
+@dataclass(frozen=True)
+class Database:
+    """Where a database is and how to get in; neither is printed."""
+
+    url: str = field(repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def place(self) -> str:
+        """What may be printed of it.
+
+        >>> Database("postgresql://me:hunter2@db:5433/shop?sslmode=require").place
+        'db:5433/shop'
+        """
+        parts = urlsplit(self.url)
+        return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table, and its schema if one was given; upper and lower case are as they were written."""
+
+    name: str
+    schema: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.schema is None else f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True)
+class PostgresSink:
+    """`key` is empty where the result's own key is meant; `as_rows` stores the changes of a changelog as rows."""
+
+    database: Database
+    table: TableName
+    key: tuple[str, ...] = ()
+    create: bool = False
+    as_rows: bool = False
+
+
+@dataclass(frozen=True)
+class PostgresTable:
+    database: Database
+    table: TableName
+
+
+def is_table(options: Mapping[str, str]) -> bool:
+    """Whether a declared stream is a table: a batch input, and no stream."""
+    return options.get("connector") == CONNECTOR
+
+
+def check_stream(stream: Stream) -> None:
+    if is_table(stream.options):
+        postgres_table(stream)
+
+
+def check_sink(sink: Sink) -> None:
+    if sink.options["connector"] == CONNECTOR:
+        postgres_sink(sink)
+
+
+def postgres_table(stream: Stream) -> PostgresTable:
+    """A table's options, if they can work."""
+    options = _named(stream.options, ("url", "table", "password"))
+    if stream.changelog or stream.heartbeat is not None:
+        hint = "A table is read whole, for joins. Changes of a table come through Kafka: format = 'debezium-json'."
+        raise PanesError("stream-options", f"{stream.name} is a table of PostgreSQL, and no stream", None, hint)
+    return PostgresTable(database(options), table_name(required(options, "table", "name")))
+
+
+def postgres_sink(sink: Sink) -> PostgresSink:
+    """A sink's options, if they can work."""
+    options = _named(sink.options, ("url", "table", "password", "key", "create", "changelog"))
+    create = one_of(options, "create", ("true", "false"), "false") == "true"
+    as_rows = one_of(options, "changelog", CHANGES, "upsert") == "rows"
+    table = table_name(required(options, "table", "name"))
+    return PostgresSink(database(options), table, names(options.get("key", "")), create, as_rows)
+
+
+def _named(options: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
+    return named(CONNECTOR, {name: value for name, value in options.items() if name != "connector"}, own, ())
+
+
+def database(options: Mapping[str, str]) -> Database:
+    """The database that `url` names; a URL may hold a password, so that a wrong one is not shown."""
+    url = required(options, "url", EXAMPLE)
+    if not url.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
+        raise PanesError(
+            "stream-options", "the option url is not that of a PostgreSQL", None, f"Write url = '{EXAMPLE}'."
+        )
+    return Database(url, options.get("password"))
+
+
+def table_name(text: str) -> TableName:
+    """A name, or a schema's and a name.
+
+    >>> table_name("sales.Board")
+    TableName(name='Board', schema='sales')
+    """
+    *schema, name = text.split(".")
+    if len(schema) > 1 or not all((*schema, name)):
+        raise PanesError("stream-options", f"the option table is '{text}'", None, "Write 'name' or 'schema.name'.")
+    return TableName(name, schema[0] if schema else None)

@@ -1,0 +1,1 @@
+"""Databases that JDBC reaches: results into their tables exactly once."""

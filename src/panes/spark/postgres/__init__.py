@@ -1,0 +1,1 @@
+"""PostgreSQL: results into its tables exactly once, and its tables as batch inputs."""

@@ -1,0 +1,93 @@
+"""A connection to PostgreSQL, on the driver and on executors; what goes wrong in it is an error of Panes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from panes.connectors.postgres import Database
+from panes.errors import PanesError
+
+if TYPE_CHECKING:
+    import psycopg
+
+STAGING = "panes_staging"  # how the names of staging tables begin
+PATIENCE = 10  # seconds
+# Texts of times and numbers mean the same however the server is set; and it notices within a minute if a client is gone
+# without a word, so that its locks do not outlive it.
+SETTINGS = """
+    SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO, YMD'; SET LOCAL extra_float_digits = 1;
+    SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3
+"""
+# SQLSTATE of texts that PostgreSQL cannot hold, and of a NULL where none may be.
+NUL, NOT_NULL = ("22021", "22P05"), "23502"
+
+
+@contextmanager
+def connected(database: Database) -> Iterator[psycopg.Connection[Any]]:
+    """A connection that is closed at the end, without a transaction of its own."""
+    driver = _driver()
+    try:
+        with driver.connect(
+            database.url,
+            password=database.password,
+            autocommit=True,
+            prepare_threshold=None,  # poolers know no prepared statements
+            connect_timeout=PATIENCE,
+            client_encoding="utf8",
+            application_name="panes",
+        ) as connection:
+            yield connection
+    except driver.Error as error:
+        raise _failure(error, database) from None
+
+
+@contextmanager
+def transaction(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """All of it or nothing."""
+    with connection.transaction():
+        connection.execute(SETTINGS)
+        yield
+
+
+def execute(connection: psycopg.Connection[Any], sql: str) -> psycopg.Cursor[Any]:
+    """Run SQL that was put together from names, and from numbers of ours."""
+    return connection.execute(sql.encode())
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        hint = "pip install 'panes[postgres]', where Spark's driver runs and on all executors."
+        raise PanesError("missing-package", "connector = 'postgres' needs the package psycopg", None, hint) from None
+    return psycopg
+
+
+def _failure(error: psycopg.Error, database: Database) -> PanesError:
+    """What PostgreSQL says, in one line: Spark hands no more of it on."""
+    if error.sqlstate in NUL and ("0x00" in str(error) or "u0000" in str(error)):
+        hint = "Take it out of the column: replace(column, char(0), '')."
+        text = "a string holds the character U+0000, which PostgreSQL cannot store"
+        return PanesError("database-failed", text, None, hint)
+    if error.sqlstate == NOT_NULL and (error.diag.table_name or "").startswith(STAGING):
+        hint = "Keep rows without it out, or give the table a key that takes NULLs: UNIQUE NULLS NOT DISTINCT (…)."
+        text = f"a row has no {error.diag.column_name}, which is in the key of the table"
+        return PanesError("database-failed", text, None, hint)
+    if error.sqlstate is None:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        hint = "Look at url and password, and whether the server runs and lets you in."
+        return PanesError("database-failed", f"PostgreSQL at {database.place}: {first}", None, hint)
+    said = [error.diag.message_primary, error.diag.message_detail, error.diag.context]
+    text = "; ".join(" ".join(one.split()) for one in said if one)
+    return PanesError("database-failed", f"PostgreSQL at {database.place}: {text}")
+
+
+def identifier(name: str) -> str:
+    """A name in PostgreSQL's SQL.
+
+    >>> identifier('a "b" c')
+    '"a ""b"" c"'
+    """
+    return '"' + name.replace('"', '""') + '"'

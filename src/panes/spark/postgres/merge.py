@@ -1,0 +1,88 @@
+"""What the driver does with a micro-batch: one transaction in which its rows and its number come into the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from panes.errors import PanesError
+from panes.spark.postgres.connection import execute, identifier, transaction
+from panes.spark.postgres.staging import DELETED, Staged
+from panes.spark.postgres.target import SINKS, Target
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+def merge(connection: psycopg.Connection[Any], staged: Staged, target: Target, sink: str, batch: int) -> bool:
+    """Whether the rows of a micro-batch were taken in: they are not if it is in the table already.
+
+    Two drivers may be here at once. The one that comes second waits for the row of the sink's id.
+    """
+    with transaction(connection):
+        if not _is_next(connection, target, sink, batch):
+            return False
+        ((rows,),) = execute(connection, f"SELECT count(*) FROM {staged.table} WHERE {staged.counts}").fetchall()
+        if rows != staged.rows:
+            text = (
+                f"{staged.rows} rows were copied for {target.table.name}, and {rows} are there: did the server crash?"
+            )
+            raise PanesError("database-failed", text, None, "Start the query again.")
+        for statement in statements(staged, target):
+            execute(connection, statement)
+        connection.execute(
+            f"UPDATE {target.beside(SINKS)} SET batch = %s, written = now() WHERE id = %s AND target = %s".encode(),
+            (batch, sink, target.table.name),
+        )
+    return True
+
+
+def _is_next(connection: psycopg.Connection[Any], target: Target, sink: str, batch: int) -> bool:
+    """Lock what is recorded of a sink, and compare."""
+    who = (sink, target.table.name)
+    record = target.beside(SINKS)
+    connection.execute(f"INSERT INTO {record} VALUES (%s, %s, -1, now()) ON CONFLICT DO NOTHING".encode(), who)
+    query = f"SELECT batch FROM {record} WHERE id = %s AND target = %s FOR UPDATE"
+    ((recorded,),) = connection.execute(query.encode(), who).fetchall()
+    if recorded > batch:
+        text = f"{target.table.name} has micro-batch {recorded} of the sink {sink} already, and this is {batch}"
+        hint = (
+            "Its checkpoint was replaced, or another query has the same id. Begin with another id and an empty table."
+        )
+        raise PanesError("state-mismatch", text, None, hint)
+    return bool(recorded < batch)
+
+
+def statements(staged: Staged, target: Target) -> list[str]:
+    """Append the rows, or apply changes by the key.
+
+    A key may be deleted in one shard and inserted in another: then its row is there afterwards.
+    """
+    names = [one.name for one in target.columns]
+    listed = ", ".join(map(identifier, names))
+    if not target.key:
+        return [f"INSERT INTO {target.table.sql} ({listed}) SELECT {listed} FROM {staged.table} WHERE {staged.counts}"]
+    key = ", ".join(map(identifier, target.key))
+    rest = [identifier(name) for name in names if name not in target.key]
+    new = ", ".join(f"{name} = EXCLUDED.{name}" for name in rest)
+    rows = f"(SELECT * FROM {staged.table} WHERE {staged.counts})"
+    return [
+        f"DELETE FROM {target.table.sql} t USING {rows} d WHERE d.{DELETED} AND {_same(target, 't', 'd')} "
+        f"AND NOT EXISTS (SELECT 1 FROM {rows} n WHERE NOT n.{DELETED} AND {_same(target, 'n', 'd')})",
+        # In the order of the key, so that two sinks of one table do not wait for each other.
+        f"INSERT INTO {target.table.sql} ({listed}) SELECT {listed} FROM {rows} n WHERE NOT {DELETED} ORDER BY {key} "
+        f"ON CONFLICT ({key}) DO {f'UPDATE SET {new}' if new else 'NOTHING'}",
+    ]
+
+
+def _same(target: Target, one: str, other: str) -> str:
+    """Whether two rows have the same key; an index helps with `=` only."""
+    return " AND ".join(_equal(f"{one}.{name}", f"{other}.{name}", target.null_safe) for name in _quoted(target.key))
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    return [identifier(name) for name in names]
+
+
+def _equal(one: str, other: str, null_safe: bool) -> str:
+    return f"({one} = {other} OR {one} IS NULL AND {other} IS NULL)" if null_safe else f"{one} = {other}"

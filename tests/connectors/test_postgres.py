@@ -1,0 +1,71 @@
+"""The options of PostgreSQL sinks and tables, without Spark or a server."""
+
+import pytest
+from present import present
+
+from panes.catalog import Catalog
+from panes.connectors.postgres import TableName, postgres_sink, postgres_table
+from panes.errors import PanesError
+from panes.functions import Functions
+from panes.script import steps
+
+URL = "url = 'postgresql://me:hunter2@db:5433/shop?sslmode=require'"
+
+
+def run(sql: str) -> Catalog:
+    catalog = Catalog()
+    list(steps(sql, catalog, Functions()))
+    return catalog
+
+
+def test_a_sink() -> None:
+    options = (
+        f"connector = 'Postgres', {URL}, TABLE = 'sales.Board', key = 'a, b', create = 'TRUE', password = 'hunter3'"
+    )
+    sink = postgres_sink(present(run(f"CREATE SINK s WITH ({options})").sinks.get("s")))
+    assert (sink.table, sink.key, sink.create, sink.as_rows) == (TableName("Board", "sales"), ("a", "b"), True, False)
+    assert (sink.database.place, sink.database.password) == ("db:5433/shop", "hunter3")
+    assert "hunter" not in repr(sink)
+
+
+def test_a_table_is_no_stream() -> None:
+    catalog = run(f"CREATE STREAM s (a INT) WITH (connector = 'postgres', {URL}, table = 't')")
+    stream = present(catalog.streams.get("s"))
+    assert not stream.streaming
+    assert postgres_table(stream).table == TableName("t")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "table = 't'",
+        URL,
+        "url = 'jdbc:postgresql://me:hunter2@db/x', table = 't'",
+        f"{URL}, table = 'a.b.c'",
+        f"{URL}, table = 'a.'",
+        f"{URL}, table = 't', create = 'maybe'",
+        f"{URL}, table = 't', changelog = 'append'",
+        f"{URL}, table = 't', tabel = 'x'",
+    ],
+)
+def test_refused_sinks(options: str) -> None:
+    with pytest.raises(PanesError) as caught:
+        run(f"CREATE SINK s WITH (connector = 'postgres', {options})")
+    assert caught.value.code == "stream-options"
+    assert "hunter" not in caught.value.message
+    assert caught.value.span is not None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"CREATE STREAM s (a INT) WITH (connector = 'postgres', {URL}, table = 't', create = 'true')",
+        f"CREATE STREAM s (a INT, PRIMARY KEY (a)) WITH (connector='postgres', {URL}, table='t', changelog='true')",
+        f"CREATE STREAM s (a INT) WITH (connector = 'postgres', {URL}, table = 't', heartbeat = '1 second')",
+        f"CREATE STREAM s (a INT METADATA) WITH (connector = 'postgres', {URL}, table = 't')",
+    ],
+)
+def test_refused_tables(statement: str) -> None:
+    with pytest.raises(PanesError) as caught:
+        run(statement)
+    assert caught.value.code == "stream-options"
