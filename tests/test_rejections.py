@@ -293,6 +293,7 @@ NOT_OF_A_QUERY = {
         "malformed-record",
         "missing-package",
         "broker-failed",
+        "delta-failed",
         "unsafe-checkpoint",
         "checkpoint-in-use",
         "cannot-rescale",

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from panes.catalog import Column, Stream, check_stream, without_change_type
+from panes.connectors import delta
 from panes.connectors.kafka import check_stream as check_connector
 from panes.connectors.kafka import is_debezium
 from panes.errors import PanesError
@@ -89,6 +90,7 @@ def declare_from(statement: CreateStream) -> Stream:
             options=others,
         )
         check_connector(stream)
+        delta.check_stream(stream)
     watermark = statement.watermark
     if watermark is None:
         return stream

@@ -49,7 +49,8 @@ CODES: dict[str, str] = {
     "value-failed": "a value that cannot be computed: an overflow, a cast, a division by zero",
     "malformed-record": "a record of a stream that is not what its format and columns say",
     "broker-failed": "a Kafka broker that does not answer, lets nobody in, or lacks a topic",
-    "missing-package": "a connector whose jars Spark does not have",
+    "delta-failed": "a Delta table that is not there, has no change feed, or lost a version that is needed",
+    "missing-package": "a connector whose jars Spark does not have, or whose Python package is not installed",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-CONNECTORS = frozenset(("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka"))
-SECRET = re.compile(r"password|passwd|secret|token|credential|access[._-]?key|api[._-]?key|jaas", re.IGNORECASE)
+CONNECTORS = frozenset(("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka", "delta"))
+SECRET = re.compile(r"password|passwd|secret|token|credential|(?:access|account|api|sas)[._-]?key|jaas", re.IGNORECASE)
 IN_URL = re.compile(r"(?<=://)([^/@:\s]+):[^/@\s]+(?=@)")  # user:password
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias, assert_never
 
 from panes.catalog import Catalog, Column, Shelf, Sink, Stream, View
 from panes.compile import Compiled, compile_statement
+from panes.connectors import delta
 from panes.connectors.kafka import check_sink
 from panes.declare import declare_from, underlined
 from panes.errors import PanesError, suggestion
@@ -123,6 +124,7 @@ def _create(statement: CreateStream | CreateView | CreateSink, catalog: Catalog)
             sink = Sink(name, options)
             with underlined(statement.span):
                 check_sink(sink)
+                delta.check_sink(sink)
             catalog.sinks.put(sink)
             return Done(f"sink {name} created")
         case _:

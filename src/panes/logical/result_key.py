@@ -26,6 +26,16 @@ def missing_of_key(plan: Plan, key: Sequence[str]) -> str | None:
     return ", ".join(name for name in known.key if name not in given) or None
 
 
+def result_key(plan: Plan) -> tuple[str, ...]:
+    """The columns of a result that identify its rows, in lower case; none if they do not.
+
+    Of a window's bounds one is enough: the other follows from it, but for sessions, where one is as good as the other.
+    """
+    known = traits(plan)
+    key = (*sorted(known.bounds)[:1], *known.key)
+    return key if missing_of_key(plan, key) is None else ()
+
+
 def _below(plan: Plan) -> list[Plan]:
     """A plan and all below it, from the top."""
     return [plan, *(one for child in children(plan) for one in _below(child))]

@@ -27,6 +27,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Catalog, Sink, Stream, heartbeats
 from panes.compile import Compiled
+from panes.connectors import delta
 from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
 from panes.errors import PanesError
 from panes.functions import Functions
@@ -206,6 +207,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     """Build the query of an INSERT and compare it with what its checkpoint says."""
     check_sink(one.sink, one.compiled.physical.changelog)
     check_loop(one.sink, one.streams)
+    delta.check_loop(one.sink, one.streams)
     if one.sink.options["connector"] == CONNECTOR:
         check_result(kafka_sink(one.sink), one.sink.name, one.compiled)
     check_connector(one.sink, how.spark)
@@ -223,7 +225,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     ):
         builder = _builder(one, how, frames, shards)
         df = builder.build(one.compiled.physical)
-        writer = write(df, one.sink, one.compiled.physical.changelog, one.folder / "spark")
+        writer = write(df, one.sink, one.compiled, one.folder / "spark")
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
     record = Record.of([*builder.identities, *whole], one.streams, shards)

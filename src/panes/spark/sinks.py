@@ -8,8 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
+from panes.compile import Compiled
+from panes.connectors import delta
 from panes.connectors.kafka import CONNECTOR, kafka_sink
 from panes.errors import PanesError
+from panes.spark.delta.sink import write_delta
+from panes.spark.delta.table import check_installed
 from panes.spark.folders import FILES, folder
 from panes.spark.kafka.broker import check_topics
 from panes.spark.kafka.sink import write_kafka
@@ -21,7 +25,7 @@ def check_sink(sink: Sink, changelog: bool) -> None:
     connector = sink.options["connector"]
     if connector in FILES and "path" not in sink.options:
         raise PanesError("stream-options", f"the sink {sink.name} has no path", None, "WITH (…, path = '…')")
-    rows = ("console", "memory", "noop", *([CONNECTOR] if sink.options.get("changelog") else []))
+    rows = ("console", "memory", "noop", delta.CONNECTOR, *([CONNECTOR] if sink.options.get("changelog") else []))
     if changelog and connector not in rows and sink.options.get("changelog") != "rows":
         hint = "Add changelog = 'rows' to its options to get the changes as rows."
         if connector == CONNECTOR:
@@ -37,6 +41,8 @@ def check_connector(sink: Sink, spark: SparkSession) -> None:
     check_packages(spark, sink)
     if connector == CONNECTOR:
         check_topics(spark, kafka_sink(sink).spark, ())  # a broker may make a topic for its first record
+    elif connector == delta.CONNECTOR:
+        check_installed()
     elif not has_source(spark, connector):
         raise PanesError("stream-options", f"Spark has no connector {connector} for the sink {sink.name}")
 
@@ -59,12 +65,14 @@ def forgets(sink: Sink) -> bool:
     return sink.options["connector"] == "memory"
 
 
-def write(df: DataFrame, sink: Sink, changelog: bool, checkpoint: Path) -> DataStreamWriter:
+def write(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: Path) -> DataStreamWriter:
     """A writer that only needs its trigger and `start`."""
     options = dict(sink.options)
     connector = options.pop("connector")
+    if connector == delta.CONNECTOR:
+        return write_delta(df, sink, compiled, checkpoint).option("checkpointLocation", str(checkpoint))
     if connector == CONNECTOR:
-        writer = write_kafka(df, kafka_sink(sink), changelog, checkpoint)
+        writer = write_kafka(df, kafka_sink(sink), compiled.physical.changelog, checkpoint)
         return writer.option("checkpointLocation", str(checkpoint))
     options.pop("changelog", None)
     writer = df.writeStream.format(connector).outputMode("append")

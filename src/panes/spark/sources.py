@@ -8,10 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from panes.catalog import Catalog, Column, Stream
+from panes.connectors import delta
 from panes.connectors.kafka import CONNECTOR
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
+from panes.spark.delta.source import read_delta
 from panes.spark.expressions import quoted
 from panes.spark.failures import refused_by_spark
 from panes.spark.folders import FILES
@@ -27,6 +29,8 @@ def read(stream: Stream, spark: SparkSession) -> DataFrame:
         raise PanesError("stream-options", f"the stream {stream.name} has no connector", None, hint)
     if connector == CONNECTOR:
         return with_computed(read_kafka(stream, spark), stream)
+    if connector == delta.CONNECTOR:
+        return with_computed(read_delta(stream, spark), stream)
     reader = spark.readStream.format(connector)
     path = options.pop("path", None)
     for name, value in options.items():

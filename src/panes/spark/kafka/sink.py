@@ -44,14 +44,14 @@ def write_kafka(df: DataFrame, sink: KafkaSink, changelog: bool, checkpoint: Pat
     """A writer for each micro-batch, since only there its number is known."""
 
     def put(rows: DataFrame, batch: int) -> None:
-        records(rows, sink, changelog, f"{_checkpoint_id(checkpoint)}/{batch}").write.format("kafka").options(
+        records(rows, sink, changelog, f"{checkpoint_id(checkpoint)}/{batch}").write.format("kafka").options(
             **sink.spark
         ).save()
 
     return df.writeStream.foreachBatch(put)
 
 
-def _checkpoint_id(checkpoint: Path) -> str:
+def checkpoint_id(checkpoint: Path) -> str:
     """What Spark calls a query for as long as its checkpoint lasts."""
     return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
 
