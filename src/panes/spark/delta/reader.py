@@ -201,7 +201,7 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
             columns = ", ".join(quoted(name) for name in self.schema.names)
             order = ", ".join(COMES if name == CHANGE else quoted(name) for name in self.reading.order)
             sql = f"SELECT {columns} FROM feed ORDER BY {order}"  # DuckDB writes to disk what is too much
-            batches: pa.RecordBatchReader = con.execute(sql).to_arrow_reader(ROWS)
+            batches: pa.RecordBatchReader = con.sql(sql).to_arrow_reader(ROWS)
             yield from batches
 
     def _files(self, version: int) -> list[str]:

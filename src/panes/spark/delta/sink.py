@@ -35,7 +35,7 @@ from panes.connectors.delta import DeltaSink, delta_sink
 from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
 from panes.logical.result_key import missing_of_key, result_key
-from panes.spark.delta.staging import Staged, clean_up, stage
+from panes.spark.delta.staging import Staged, clean_up, nullable, stage
 from panes.spark.delta.table import arrow_schema_of, check_installed, exists, failures_of, open_table, schema_of
 from panes.spark.expressions import quoted, with_nested
 from panes.spark.folders import folder
@@ -73,7 +73,7 @@ class DeltaWriter:
                 one.name: quoted(columns[one.name]) if one.name in columns else _null(one) for one in there.fields
             }
         known = arrow_schema_of(table).append(pa.field(DELETED, pa.bool_()))
-        schema = pa.schema([known.field(name).with_nullable(True) for name in values])
+        schema = pa.schema([pa.field(name, nullable(known.field(name).type)) for name in values])
         named = rows.selectExpr(*(f"{value} AS {quoted(name)}" for name, value in values.items()))
         staged = stage(named, sink.path, sink.storage, self.id, batch, schema)
         if staged.files:
@@ -208,7 +208,7 @@ def new_schema(writer: DeltaWriter, schema: StructType) -> Schema:
             if not isinstance(one, HELD):
                 text = f"the column {field.name} is {one.simpleString()}, which no Delta table can hold"
                 raise PanesError("type-mismatch", text, None, f"Select CAST({field.name} AS STRING).")
-    return Schema.from_json(StructType(fields).json())
+    return Schema.from_json(StructType(fields).toNullable().json())
 
 
 def create(writer: DeltaWriter, schema: StructType) -> None:

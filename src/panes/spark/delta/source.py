@@ -34,8 +34,9 @@ def read_delta(stream: Stream, spark: SparkSession) -> DataFrame:
     fields = _fields(stream, schema_of(table))
     change = [StructField(CHANGE, StringType())] if stream.changelog else []
     reading = Reading(source, stream.changelog, _order(stream, fields), memory_of(spark))
+    schema = StructType([*change, *fields.values()]).toNullable()
     spark.dataSource.register(DeltaStream)
-    reader = spark.readStream.format(DeltaStream.name()).schema(StructType([*change, *fields.values()]))
+    reader = spark.readStream.format(DeltaStream.name()).schema(schema)
     found = reader.options(**reading.options()).load()
     named = [f"{quoted(field.name)} AS {quoted(name)}" for name, field in fields.items()]
     return found.selectExpr(*(field.name for field in change), *named)
@@ -66,7 +67,7 @@ def _fields(stream: Stream, schema: StructType) -> dict[str, StructField]:
             hint = f"Declare {column.name} {type_.upper()}, and cast it in a query or a computed column."
             text = f"the column {column.name} of {stream.name} is {column.type}, in its Delta table {type_}"
             raise PanesError("type-mismatch", text, None, hint)
-        found[column.name] = StructField(field.name, field.dataType)
+        found[column.name] = field
     return found
 
 

@@ -86,6 +86,21 @@ def clean_up(path: str, storage: Mapping[str, str], sink: str, batch: int) -> No
                 files.delete_file(one.path)
 
 
+def nullable(type_: pa.DataType) -> pa.DataType:
+    """The type with NULL allowed everywhere in it: a NULL is the table's to refuse.
+
+    >>> nullable(pa.struct([pa.field("a", pa.int32(), nullable=False)]))
+    StructType(struct<a: int32>)
+    """
+    if pa.types.is_struct(type_):
+        return pa.struct([pa.field(field.name, nullable(field.type)) for field in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(nullable(type_.key_type), nullable(type_.item_type))
+    if pa.types.is_list(type_):
+        return pa.list_(pa.field(type_.value_field.name, nullable(type_.value_type)))
+    return type_
+
+
 def _short(sink: str) -> str:
     """A sink's id as part of a file's name."""
     return hashlib.sha256(sink.encode()).hexdigest()[:16]
