@@ -157,8 +157,8 @@ def test_all_types_come_back(spark: SparkSession, tmp_path: Path) -> None:
 
 def stream(folder: Path) -> str:
     rows = [{"ts": at(1000 * n), "k": f"k{n % 3}", "v": n} for n in range(60)]
-    for number in range(3):
-        write_file(folder / "in", number, rows[20 * number : 20 * number + 20])
+    for number, some in enumerate((rows[:35], rows[35:])):  # a window is in both
+        write_file(folder / "in", number, some)
     return f"""
         CREATE STREAM t (ts TIMESTAMP, k STRING, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS)
         WITH (connector = 'json', path = '{folder}/in', maxFilesPerTrigger = '1');

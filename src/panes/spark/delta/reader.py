@@ -195,7 +195,8 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The changes of a version, sorted: of a key, what goes is before what comes."""
         set_up(self.reading.memory)
         with self._reading(part.version):
-            feed = self._at(part.version).load_cdf(part.version, part.version, columns=list(self.schema.names))
+            table = open_table(self.source.path, self.source.storage)  # as it was may be gone when its changes are not
+            feed = table.load_cdf(part.version, part.version, columns=list(self.schema.names))
             con = connection().cursor()
             con.register("feed", pa.RecordBatchReader.from_stream(feed))
             columns = ", ".join(quoted(name) for name in self.schema.names)

@@ -53,17 +53,17 @@ def _version(spark: SparkSession) -> tuple[int, ...]:
 def _fields(stream: Stream, schema: StructType) -> dict[str, StructField]:
     """The table's fields by the names of the columns that are declared for them."""
     known = {field.name.lower(): field for field in schema.fields}
+    stored = [column for column in stream.columns if column.computed is None]
+    declared = StructType.fromDDL(", ".join(f"{quoted(one.name)} {one.type}" for one in stored))
     found: dict[str, StructField] = {}
-    for column in stream.columns:
-        if column.computed is not None:
-            continue
+    for column in stored:
         field = known.get(column.name.lower())
         if field is None:
             hint = suggestion(column.name, schema.names)
             text = f"the Delta table of the stream {stream.name} has no column {column.name}"
             raise PanesError("unknown-column", text, None, hint)
-        type_ = field.dataType.simpleString()
-        if type_ != column.type:
+        if StructType([field]).toNullable()[0].dataType != declared[column.name].dataType:
+            type_ = field.dataType.simpleString()
             hint = f"Declare {column.name} {type_.upper()}, and cast it in a query or a computed column."
             text = f"the column {column.name} of {stream.name} is {column.type}, in its Delta table {type_}"
             raise PanesError("type-mismatch", text, None, hint)
