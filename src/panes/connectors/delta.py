@@ -23,7 +23,7 @@ class DeltaSource:
     starting_version: int | None = None
     snapshot: bool = True
     max_versions: int | None = None
-    storage: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # it may hold secrets
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class DeltaSink:
     create: bool = False
     partition_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
-    storage: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def check_stream(stream: Stream) -> None:

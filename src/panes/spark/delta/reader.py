@@ -213,8 +213,10 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return open_table(self.source.path, self.source.storage).version()
 
     def _at(self, version: int) -> DeltaTable:
-        with self._reading(version):
+        try:
             return open_table(self.source.path, self.source.storage, version)
+        except PanesError as error:
+            raise self._gone(version, error.message) from error
 
     @contextmanager
     def _reading(self, version: int) -> Iterator[None]:
@@ -223,11 +225,13 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         try:
             yield
-        except (PanesError, DeltaError, OSError, pa.ArrowException, duckdb.Error) as error:
-            why = error.message if isinstance(error, PanesError) else first_line(error)
-            text = f"version {version} of {self.source.path} cannot be read: {why}"
-            hint = "If VACUUM or the clean-up of its log has removed it, begin with a new checkpoint."
-            raise PanesError("delta-failed", text, None, hint) from error
+        except (DeltaError, OSError, pa.ArrowException, duckdb.Error) as error:
+            raise self._gone(version, first_line(error)) from error
+
+    def _gone(self, version: int, why: str) -> PanesError:
+        text = f"version {version} of {self.source.path} cannot be read: {why}"
+        hint = "If VACUUM or the clean-up of its log has removed it, begin with a new checkpoint."
+        return PanesError("delta-failed", text, None, hint)
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:

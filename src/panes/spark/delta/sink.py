@@ -99,12 +99,12 @@ class DeltaWriter:
                 with failures_of(self.sink.path):
                     self._apply(table, staged, columns, properties)
                 return
-            except PanesError as error:
+            except Exception as error:
                 if isinstance(error.__cause__, CommitFailedError):
                     continue
-                if self._has(open_table(self.sink.path, self.sink.storage), batch):
-                    return  # by another driver, which has then removed what was staged here
-                raise
+                if not self._has(open_table(self.sink.path, self.sink.storage), batch):
+                    raise
+                return  # another driver has committed it, and then removed what was staged here
         text = f"micro-batch {batch} could not be committed to {self.sink.path}: others always were faster"
         raise PanesError("delta-failed", text, None, "Restart it when fewer write to the table.")
 

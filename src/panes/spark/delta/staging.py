@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyarrow.dataset import dataset
 from pyarrow.fs import FileSelector
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
@@ -65,6 +64,8 @@ class Staged:
 
     def reader(self) -> pa.RecordBatchReader:
         """All rows, a few record batches at a time."""
+        from pyarrow.dataset import dataset
+
         found = dataset(list(self.files), self.schema, "ipc", files_of(self.path, self.storage))
         return found.scanner(batch_readahead=2, fragment_readahead=1).to_reader()
 
