@@ -298,6 +298,7 @@ NOT_OF_A_QUERY = {
         "store-failed",
         "database-failed",
         "sink-mismatch",
+        "delta-failed",
         "unsafe-checkpoint",
         "checkpoint-in-use",
         "cannot-rescale",

@@ -54,6 +54,7 @@ CODES: dict[str, str] = {
     "missing-secret": "a variable or a file that an option names and that is not there",
     "database-failed": "a database that does not answer, lets nobody in, or refuses what is written",
     "sink-mismatch": "a table that is missing, or has other columns, types or keys than the result",
+    "delta-failed": "a Delta table that is not there, has no change feed, or lost a version that is needed",
     "missing-package": "a connector whose jars Spark does not have, or whose Python package is not installed",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",
 }

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 from panes.secrets import MASK, check_references, is_reference
 
 CONNECTORS = frozenset(
-    ("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka", "postgres", "jdbc")
+    ("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka", "postgres", "jdbc", "delta")
 )
-SECRET = re.compile(r"password|passwd|secret|token|credential|access[._-]?key|api[._-]?key|jaas", re.IGNORECASE)
+SECRET = re.compile(r"password|passwd|secret|token|credential|(?:access|account|api|sas)[._-]?key|jaas", re.IGNORECASE)
 IN_URL = re.compile(r"(?<=://)([^/@:\s]+):[^/@\s]+(?=@)")  # user:password
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from panes.catalog import Sink, Stream
-from panes.connectors import jdbc, kafka, postgres
+from panes.connectors import delta, jdbc, kafka, postgres
 
-CONNECTORS = (kafka, postgres, jdbc)
+CONNECTORS = (kafka, postgres, jdbc, delta)
 
 
 def check_stream(stream: Stream) -> None:

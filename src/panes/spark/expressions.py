@@ -45,14 +45,14 @@ def arrow_type(type_: str, spark: SparkSession) -> pa.DataType:
 def known_type(sql: str, below: DataFrame) -> str:
     """The type of a key or an argument, if the kernels can hold it."""
     type_ = _data_type(sql, below)
-    if isinstance(type_, NullType) or any(isinstance(one, NOT_HELD) for one in _with_nested(type_)):
+    if isinstance(type_, NullType) or any(isinstance(one, NOT_HELD) for one in with_nested(type_)):
         raise not_executable(f"keys and arguments of type {type_.simpleString()} ({sql})")
     return type_.simpleString()
 
 
 def compared_type(sql: str, below: DataFrame) -> str:
     """The type of a value that is compared with others, if the kernels can tell as Spark does which are equal."""
-    for one in _with_nested(_data_type(sql, below)):
+    for one in with_nested(_data_type(sql, below)):
         if isinstance(one, StringType) and one.collation != StringType().collation:
             message = f"{sql} has the collation {one.collation}: keys and values are compared byte by byte"
             hint = f"Write {sql} COLLATE UTF8_BINARY, or lower({sql}) COLLATE UTF8_BINARY to ignore case."
@@ -63,17 +63,17 @@ def compared_type(sql: str, below: DataFrame) -> str:
     return known_type(sql, below)
 
 
-def _with_nested(type_: DataType) -> Iterator[DataType]:
+def with_nested(type_: DataType) -> Iterator[DataType]:
     """A type and all types inside it."""
     yield type_
     match type_:
         case ArrayType():
-            yield from _with_nested(type_.elementType)
+            yield from with_nested(type_.elementType)
         case MapType():
-            yield from (*_with_nested(type_.keyType), *_with_nested(type_.valueType))
+            yield from (*with_nested(type_.keyType), *with_nested(type_.valueType))
         case StructType():
             for field in type_.fields:
-                yield from _with_nested(field.dataType)
+                yield from with_nested(field.dataType)
         case _:
             pass
 

@@ -25,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink, heartbeats
+from panes.connectors import delta
 from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
 from panes.errors import PanesError
 from panes.physical import plan as physical
@@ -186,6 +187,7 @@ def _ready(one: Insert, how: Run) -> Ready:
     """Build the query of an INSERT and compare it with what its checkpoint says."""
     check_sink(one.sink, one.compiled.physical.changelog)
     check_loop(one.sink, one.streams)
+    delta.check_loop(one.sink, one.streams)
     if one.sink.options["connector"] == CONNECTOR:
         check_result(kafka_sink(one.sink), one.sink.name, one.compiled)
     check_connector(one.sink, how.spark)

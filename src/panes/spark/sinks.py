@@ -7,13 +7,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.catalog import Sink
 from panes.compile import Compiled
-from panes.connectors.jdbc import CONNECTOR as JDBC
-from panes.connectors.jdbc import JdbcSink, jdbc_sink
-from panes.connectors.kafka import CONNECTOR, kafka_sink
-from panes.connectors.postgres import CONNECTOR as POSTGRES
-from panes.connectors.postgres import PostgresSink, postgres_sink
+from panes.connectors import delta, jdbc, kafka, postgres
 from panes.errors import PanesError
-from panes.logical.result_key import missing_of_key, result_key
+from panes.spark.applied_key import applied_key
+from panes.spark.delta.sink import write_delta
 from panes.spark.folders import FILES
 from panes.spark.jdbc.sink import write_jdbc
 from panes.spark.kafka.broker import check_topics
@@ -22,7 +19,11 @@ from panes.spark.packages import check_packages, has_source
 from panes.spark.postgres.sink import write_postgres
 from panes.spark.store import StorePath, is_reachable, store_path
 
-TABLES = (POSTGRES, JDBC)  # connectors that write tables, and apply changelogs to them
+TABLES = (
+    postgres.CONNECTOR,
+    jdbc.CONNECTOR,
+    delta.CONNECTOR,
+)  # they apply changelogs
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -30,10 +31,10 @@ def check_sink(sink: Sink, changelog: bool) -> None:
     connector = sink.options["connector"]
     if connector in FILES and "path" not in sink.options:
         raise PanesError("stream-options", f"the sink {sink.name} has no path", None, "WITH (…, path = '…')")
-    rows = ("console", "memory", "noop", *TABLES, *([CONNECTOR] if sink.options.get("changelog") else []))
+    rows = ("console", "memory", "noop", *TABLES, *([kafka.CONNECTOR] if sink.options.get("changelog") else []))
     if changelog and connector not in rows and sink.options.get("changelog") != "rows":
         hint = "Add changelog = 'rows' to its options to get the changes as rows."
-        if connector == CONNECTOR:
+        if connector == kafka.CONNECTOR:
             hint += " Or changelog = 'upsert' and its key: then a topic has the last row of each key."
         raise PanesError("stream-options", f"the sink {sink.name} would store every change as a row", None, hint)
 
@@ -44,8 +45,8 @@ def check_connector(sink: Sink, spark: SparkSession) -> None:
     if connector in FILES or connector in ("console", "memory", "noop", *TABLES):
         return
     check_packages(spark, sink)
-    if connector == CONNECTOR:
-        check_topics(spark, kafka_sink(sink).spark, ())  # a broker may make a topic for its first record
+    if connector == kafka.CONNECTOR:
+        check_topics(spark, kafka.kafka_sink(sink).spark, ())  # a broker may make a topic for its first record
     elif not has_source(spark, connector):
         raise PanesError("stream-options", f"Spark has no connector {connector} for the sink {sink.name}")
 
@@ -73,40 +74,38 @@ def forgets(sink: Sink) -> bool:
     return sink.options["connector"] == "memory"
 
 
-def applied_key(table: PostgresSink | JdbcSink, name: str, compiled: Compiled) -> tuple[str, ...]:
-    """The key by which a sink that is a table applies a changelog; none where it appends rows."""
-    if not compiled.physical.changelog or table.as_rows:
-        return ()
-    key = table.key or result_key(compiled.logical)
-    missing = missing_of_key(compiled.logical, key)
-    if missing is not None:
-        hint = "Select what identifies a row, and name all of it if the sink has a key."
-        raise PanesError("stream-options", f"the key of the sink {name} lacks {missing}", None, hint)
-    return key
-
-
 def write(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: StorePath) -> DataStreamWriter:
     """A writer that only needs its trigger and `start`."""
-    options = dict(sink.options)
-    changelog = compiled.physical.changelog
-    connector = options.pop("connector")
-    if connector == POSTGRES:
-        table = postgres_sink(sink)
-        writer = write_postgres(df, table, applied_key(table, sink.name, compiled), checkpoint)
-        return writer.option("checkpointLocation", str(checkpoint))
-    if connector == JDBC:
-        other = jdbc_sink(sink)
-        writer = write_jdbc(df, other, applied_key(other, sink.name, compiled), checkpoint)
-        return writer.option("checkpointLocation", str(checkpoint))
-    if connector == CONNECTOR:
-        writer = write_kafka(df, kafka_sink(sink), changelog, checkpoint)
-        return writer.option("checkpointLocation", str(checkpoint))
-    options.pop("changelog", None)
+    return _writer(df, sink, compiled, checkpoint).option("checkpointLocation", str(checkpoint))
+
+
+def _writer(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: StorePath) -> DataStreamWriter:
+    match sink.options["connector"]:
+        case postgres.CONNECTOR:
+            table = postgres.postgres_sink(sink)
+            return write_postgres(df, table, _key(table, sink.name, compiled), checkpoint)
+        case jdbc.CONNECTOR:
+            other = jdbc.jdbc_sink(sink)
+            return write_jdbc(df, other, _key(other, sink.name, compiled), checkpoint)
+        case delta.CONNECTOR:
+            return write_delta(df, sink, compiled, checkpoint)
+        case kafka.CONNECTOR:
+            return write_kafka(df, kafka.kafka_sink(sink), compiled.physical.changelog, checkpoint)
+        case connector:
+            return _write_by_spark(df, sink, connector)
+
+
+def _key(table: postgres.PostgresSink | jdbc.JdbcSink, name: str, compiled: Compiled) -> tuple[str, ...]:
+    """None where rows are appended."""
+    applied = compiled.physical.changelog and not table.as_rows
+    return applied_key(table.key, name, compiled) if applied else ()
+
+
+def _write_by_spark(df: DataFrame, sink: Sink, connector: str) -> DataStreamWriter:
+    options = {name: value for name, value in sink.options.items() if name not in ("connector", "changelog")}
     writer = df.writeStream.format(connector).outputMode("append")
     if connector == "memory":
         writer = writer.queryName(sink.name)
     if connector == "console":
         options.setdefault("truncate", "false")
-    for name, value in options.items():
-        writer = writer.option(name, value)
-    return writer.option("checkpointLocation", str(checkpoint))
+    return writer.options(**options)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from panes.catalog import Catalog, Column, Stream
+from panes.connectors import delta
 from panes.connectors.kafka import CONNECTOR
 from panes.connectors.malformed import has_lines
 from panes.connectors.postgres import is_table
@@ -16,6 +17,7 @@ from panes.errors import PanesError
 from panes.kernels.changelog.changes import CHANGE
 from panes.physical import plan as physical
 from panes.secrets import resolved
+from panes.spark.delta.source import read_delta
 from panes.spark.expressions import quoted
 from panes.spark.failures import refused_by_spark
 from panes.spark.folders import FILES
@@ -36,6 +38,8 @@ def read(stream: Stream, spark: SparkSession) -> DataFrame:
         return dead_letters(_judged(stream.dead_letters_of, spark), stream)
     if connector == CONNECTOR:
         return with_computed(read_kafka(stream, spark), stream)
+    if connector == delta.CONNECTOR:
+        return with_computed(read_delta(stream, spark), stream)
     if is_table(stream.options):
         return with_computed(read_postgres(stream, spark), stream)
     if has_lines(stream):

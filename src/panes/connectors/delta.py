@@ -1,0 +1,114 @@
+"""The options of Delta streams and sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from panes.catalog import Sink, Stream
+from panes.connectors.options import named, one_of, required
+from panes.errors import PanesError
+
+CONNECTOR = "delta"
+STORAGE = "storage."  # options of the object store
+PROPERTY = "delta."  # properties of a table that is created
+SWITCH = ("true", "false")
+
+
+@dataclass(frozen=True)
+class DeltaSource:
+    """Where a table is, and from which version on it is read: None is the one that it has at the first start."""
+
+    path: str
+    starting_version: int | None = None
+    snapshot: bool = True
+    max_versions: int | None = None
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # it may hold secrets
+
+
+@dataclass(frozen=True)
+class DeltaSink:
+    """Where a table is, and how it is made if it is not there. `upserts` is False where changes are stored as rows."""
+
+    path: str
+    key: tuple[str, ...] = ()
+    upserts: bool = True
+    create: bool = False
+    partition_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def check_stream(stream: Stream) -> None:
+    if stream.options.get("connector") == CONNECTOR:
+        delta_source(stream)
+
+
+def delta_source(stream: Stream) -> DeltaSource:
+    """A stream's options, if they can work."""
+    own = ("path", "starting_version", "snapshot", "max_versions_per_trigger")
+    options = named(CONNECTOR, _without_connector(stream.options), own, (STORAGE,))
+    return DeltaSource(
+        required(options, "path", "folder"),
+        _number(options, "starting_version", 0),
+        one_of(options, "snapshot", SWITCH, "true") == "true",
+        _number(options, "max_versions_per_trigger", 1),
+        _with_prefix(options, STORAGE),
+    )
+
+
+def check_sink(sink: Sink) -> None:
+    if sink.options["connector"] == CONNECTOR:
+        delta_sink(sink)
+
+
+def delta_sink(sink: Sink) -> DeltaSink:
+    """A sink's options, if they can work."""
+    own = ("path", "key", "create", "partition_by", "changelog")
+    options = named(CONNECTOR, _without_connector(sink.options), own, (STORAGE, PROPERTY))
+    made = [name for name in options if name == "partition_by" or name.lower().startswith(PROPERTY)]
+    create = one_of(options, "create", SWITCH, "false") == "true"
+    if made and not create:
+        hint = "Add create = 'true', or leave it out: a table that is there keeps its own."
+        raise PanesError("stream-options", f"{made[0]} is for a table that is created", None, hint)
+    return DeltaSink(
+        required(options, "path", "folder"),
+        _names(options.get("key", "")),
+        one_of(options, "changelog", ("upsert", "rows"), "upsert") == "upsert",
+        create,
+        _names(options.get("partition_by", "")),
+        {name: value for name, value in options.items() if name.lower().startswith(PROPERTY)},
+        _with_prefix(options, STORAGE),
+    )
+
+
+def check_loop(sink: Sink, streams: Iterable[Stream]) -> None:
+    """Refuse an INSERT into a table that it reads: it would never come to an end."""
+    if sink.options["connector"] != CONNECTOR:
+        return
+    written = delta_sink(sink).path.rstrip("/")
+    for stream in streams:
+        if stream.options.get("connector") == CONNECTOR and delta_source(stream).path.rstrip("/") == written:
+            raise PanesError("stream-options", f"INSERT INTO {sink.name} would read its own table {written}")
+
+
+def _without_connector(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name != "connector"}
+
+
+def _with_prefix(options: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {name[len(prefix) :]: value for name, value in options.items() if name.lower().startswith(prefix)}
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _number(options: Mapping[str, str], name: str, least: int) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < least:
+        raise PanesError("stream-options", f"{name} is '{text}'", None, f"It is a whole number, at least {least}.")
+    return int(text)

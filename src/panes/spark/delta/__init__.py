@@ -1,0 +1,1 @@
+"""Delta tables, read and written with delta-rs: it works with every Spark, and without a jar."""

@@ -1,0 +1,79 @@
+"""A Delta table as delta-rs opens it, and what is wrong with one before anything starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow.fs import FileSystem, PyFileSystem
+from pyspark.sql.types import StructType
+
+from panes.errors import PanesError
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+FEED = "delta.enableChangeDataFeed"
+
+
+def check_installed() -> None:
+    if find_spec("deltalake") is None:
+        hint = "pip install 'panes[delta]', for Spark's workers as well."
+        raise PanesError("missing-package", "connector = 'delta' needs the Python package deltalake", None, hint)
+
+
+@contextmanager
+def failures_of(path: str) -> Iterator[None]:
+    """What delta-rs says about a table, as an error of Panes."""
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        yield
+    except TableNotFoundError:
+        hint = "Look at its path, or add create = 'true' to a sink's options."
+        raise PanesError("delta-failed", f"there is no Delta table at {path}", None, hint) from None
+    except (DeltaError, OSError) as error:
+        raise PanesError("delta-failed", f"the Delta table {path}: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def open_table(path: str, storage: Mapping[str, str], version: int | None = None) -> DeltaTable:
+    """The table as it is, or as it was at a version."""
+    from deltalake import DeltaTable
+
+    with failures_of(path):
+        return DeltaTable(path, version=version, storage_options=dict(storage))
+
+
+def exists(path: str, storage: Mapping[str, str]) -> bool:
+    from deltalake import DeltaTable
+
+    with failures_of(path):
+        return DeltaTable.is_deltatable(path, storage_options=dict(storage))
+
+
+def files_of(path: str, storage: Mapping[str, str]) -> FileSystem:
+    """The files of a table's folder, wherever that is; paths are relative to it."""
+    from deltalake.fs import DeltaStorageHandler
+
+    return PyFileSystem(DeltaStorageHandler(path, options=dict(storage)))
+
+
+def schema_of(table: DeltaTable) -> StructType:
+    """A table's schema in Spark's types: Delta writes it down as Spark does."""
+    return StructType.fromJson(json.loads(table.schema().to_json()))
+
+
+def arrow_schema_of(table: DeltaTable) -> pa.Schema:
+    return pa.schema(table.schema())
+
+
+def has_feed(table: DeltaTable) -> bool:
+    return str(table.metadata().configuration.get(FEED, "false")).lower() == "true"
