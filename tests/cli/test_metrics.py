@@ -60,6 +60,14 @@ def test_counters_add_up_and_gauges_are_the_last() -> None:
     assert found['panes_backlog_rows{query="out"}'] == 8
 
 
+def test_counters_that_few_queries_have() -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    for batch in range(2):
+        metrics.batch(report(batch=batch, malformed_rows=3))
+    assert values(generate_latest(registry).decode())['panes_malformed_rows_total{query="out"}'] == 6
+
+
 def test_what_is_not_known_has_no_value() -> None:
     found = after_two_batches()
     assert 'panes_watermark_seconds{query="plain"}' not in found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from panes.cli.script_file import errors
-from panes.spark.counters import OLDEST, SUMS
+from panes.spark.counters import CLOCK, OLDEST, SUMS
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from panes.spark.report import Report
 
 GAUGES = ("open_windows", "buffered_rows", "groups", "state_bytes", "bytes_cached")
+OTHERS = (*GAUGES, "kernel_us", OLDEST, CLOCK)  # what is no counter, or another one
 MICROS = 1_000_000
 QUERY = ["query"]
 
@@ -33,8 +34,9 @@ class Metrics:
         def gauge(name: str, about: str) -> Gauge:
             return Gauge(f"panes_{name}", about, QUERY, registry=registry)
 
+        self._counter = counter
         words = {name: name.replace("_", " ") for name in SUMS}
-        self._counters = {name: counter(name, words[name]) for name in SUMS if name not in (*GAUGES, "kernel_us")}
+        self._counters = {name: counter(name, words[name]) for name in SUMS if name not in OTHERS}
         self._gauges = {name: gauge(name, f"{words[name]} over all shards") for name in GAUGES}
         self._kernel = counter("kernel_seconds", "time in kernels, summed over shards")
         self._batches = counter("batches", "micro-batches")
@@ -58,8 +60,11 @@ class Metrics:
         self._batch_seconds.labels(query).inc(report.seconds)
         self._last_seconds.labels(query).set(report.seconds)
         self._rows_read.labels(query).inc(report.rows_read)
-        for name, counter in self._counters.items():
-            counter.labels(query).inc(found.get(name, 0))
+        for name, value in found.items():
+            if name not in self._counters and name not in OTHERS:
+                self._counters[name] = self._counter(name, name.replace("_", " "))  # of some queries only
+            if name in self._counters:
+                self._counters[name].labels(query).inc(value)
         for name, gauge in self._gauges.items():
             gauge.labels(query).set(found.get(name, 0))
         self._kernel.labels(query).inc(found.get("kernel_us", 0) / MICROS)
