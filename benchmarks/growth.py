@@ -105,7 +105,7 @@ def step(kernel: Kernel, store: Store, feed: Feed, number: int) -> float:
     """One micro-batch; the seconds it took."""
     rows = feed.rows(number)
     blob = to_bytes(kernel.pack(rows))
-    packed: Any = SimpleNamespace(place=0, blob=blob, flush=False, rows_in=rows.num_rows, null_time_rows=0)
+    packed: Any = SimpleNamespace(place=0, blob=blob, flush=False, rows_in=rows.num_rows, null_time_rows=0, no_window_rows=0)
     began = perf_counter()
     task = Task(Shard(kernel, feed.outputs, Identity({}, {})), store, store)
     for _ in task.rows([packed], feed.watermark(number) // 1_000 + SHIFT_MS):

@@ -170,11 +170,11 @@ def measured(name: str, size: int) -> dict[str, int]:
 def blobs(case: Case, size: int) -> Iterator[Any]:
     for number, table in enumerate(case.rows(size)):
         blob = to_bytes(case.kernel.pack(table))
-        yield SimpleNamespace(place=number, blob=blob, flush=False, rows_in=table.num_rows, null_time_rows=0)
+        yield SimpleNamespace(place=number, blob=blob, flush=False, rows_in=table.num_rows, null_time_rows=0, no_window_rows=0)
 
 
 def greeting(flush: bool) -> Any:
-    return SimpleNamespace(place=0, blob=None, flush=flush, rows_in=0, null_time_rows=0)
+    return SimpleNamespace(place=0, blob=None, flush=flush, rows_in=0, null_time_rows=0, no_window_rows=0)
 
 
 def elsewhere(name: str, size: int) -> dict[str, int]:

@@ -130,7 +130,7 @@ def blobs(name: str, batch: int) -> list[Any]:
         SimpleNamespace(
             place=part << 40,
             blob=to_bytes(KERNELS[name][0].pack(rows(batch, part))),
-            **{"flush": False, "rows_in": 9, "null_time_rows": 0},
+            **{"flush": False, "rows_in": 9, "null_time_rows": 0, "no_window_rows": 0},
         )
         for part in range(3)
     ]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, StructField, StructType, TimestampNTZType, TimestampType
 
 from panes.kernels.kernel import Kernel
+from panes.kernels.late_rows import CLOCK, LATE, ROW, WHOLE
 from panes.kernels.state.release import Release
 from panes.physical import plan as physical
 from panes.physical.chain import Stateful, is_clocked, operator_name, operators_below, sessions_below, watermarks
@@ -49,11 +51,22 @@ def operate(
         takes_rejected=takes_rejected,
         names=Names(operator_name(plan), projection.functions, projection.texts(by)),
         legend=projection.legend,
+        late=_late_type(projection),
+        drops_late=plan.placement.late_into is not None,
     )
     rows = projection.rows(sorted(by), shards, clocked=is_clocked(plan.input))
     whose = identity(operator, rows, builder.spark) if rows.isStreaming else None
     builder.identities.extend([whose] if whose is not None else [])
     return run(operator, rows, builder.spark, whose, last_watermark(plan, builder))
+
+
+def _late_type(projection: Projection) -> DataType | None:
+    """The type of late rows: those of this operator, or of one below."""
+    types = {field.name: field.dataType for field in projection.below.schema.fields}
+    if projection.placement.late_into is None:
+        return types.get(LATE)
+    clock = TimestampNTZType() if projection.time_type == "timestamp_ntz" else TimestampType()
+    return StructType([StructField(ROW, types[WHOLE]), StructField(CLOCK, clock)])
 
 
 def _depends_on(plan: Stateful) -> dict[str, Any]:

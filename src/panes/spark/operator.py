@@ -8,8 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql.types import DataType
 
 from panes.kernels.kernel import Clock, Kernel, State
+from panes.kernels.late_rows import LATE, LateRows, judge_of
 from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity
 from panes.spark.batch_state import BatchState
@@ -45,6 +47,8 @@ class Operator:
     takes_rejected: bool = False  # rows that WHERE rejects come to the kernel, too
     names: Names = field(default_factory=Names)  # for errors
     legend: Mapping[str, str] = field(default_factory=dict)
+    late: DataType | None = None  # of late rows, where somebody asks for them
+    drops_late: bool = False  # it is this operator that they are late for
 
 
 def run(
@@ -58,8 +62,12 @@ def run(
     outputs = [*operator.outputs, *([(CONTROL, "boolean")] if operator.passes_flush else [])]
     nothing = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in outputs)).limit(0)
     names = tuple(name for name, _ in operator.outputs)
+    if operator.late is not None:
+        nothing = spark.createDataFrame([], nothing.schema.add(LATE, operator.late))
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
-    kernel = Named(operator.kernel, operator.names)
+    kernel: Kernel = Named(operator.kernel, operator.names)
+    if operator.drops_late:
+        kernel = LateRows(kernel, judge_of(operator.kernel))
     memory = memory_of(spark)
     pack = Pack(kernel, shards, operator.takes_rejected, memory)
     if whose is None:

@@ -12,6 +12,7 @@ from pyspark import TaskContext
 
 from panes.kernels.bounded import bounded
 from panes.kernels.kernel import SHARD, Kernel
+from panes.kernels.late_rows import LATE, left_out
 from panes.spark.blob import to_bytes
 from panes.spark.memory import Memory
 from panes.spark.worker import set_up
@@ -24,18 +25,21 @@ NOW = "panes_now"  # in arrival mode the row's time, where it is not the current
 BATCH, PLACE = "panes_batch", "panes_place"
 
 # `place` is that of the blob's first row: it orders the blobs of a shard.
-PACKED = "shard int, place bigint, rows_in bigint, null_time_rows bigint, flush boolean, blob binary"
+PACKED = (
+    "shard int, place bigint, rows_in bigint, null_time_rows bigint, no_window_rows bigint, flush boolean, blob binary"
+)
 ARROW_PACKED = pa.schema(
     [
         ("shard", pa.int32()),
         ("place", pa.int64()),
         ("rows_in", pa.int64()),
         ("null_time_rows", pa.int64()),
+        ("no_window_rows", pa.int64()),
         ("flush", pa.bool_()),
         ("blob", pa.binary()),
     ]
 )
-Packed = tuple[int, int, int, int, bool, bytes | None]
+Packed = tuple[int, int, int, int, int, bool, bytes | None]
 MOST_ROWS, MOST_BYTES = 1_000_000, 64 << 20  # packed at once
 
 
@@ -57,18 +61,21 @@ class Pack:
         partition = context.partitionId() if context is not None else 0
         number = int((context.getLocalProperty("streaming.sql.batchId") if context is not None else None) or 0)
         if partition == 0:
-            yield _packed([(shard, 0, 0, 0, False, None) for shard in self.shards])  # greet every shard
+            yield _packed([(shard, 0, 0, 0, 0, False, None) for shard in self.shards])  # greet every shard
         position = 0
         for table in _tables(batches):
             yield from self._pack(table, number, (partition << 40) + position)
             position += table.num_rows
 
     def _pack(self, table: pa.Table, number: int, position: int) -> Iterator[pa.RecordBatch]:
+        if LATE in table.column_names:
+            yield from self._late(table, position)
+            table = table.filter(pc.is_null(table[LATE])).drop_columns([LATE])
         total = table.num_rows
         if CONTROL in table.column_names:
             total = pc.sum(pc.invert(table[CONTROL])).as_py() or 0
             if pc.any(table[CONTROL]).as_py():
-                yield _packed([(shard, position, 0, 0, True, None) for shard in self.shards])
+                yield _packed([(shard, position, 0, 0, 0, True, None) for shard in self.shards])
         table = table.append_column(PLACE, pa.array(np.arange(position, position + table.num_rows)))
         table = table.append_column(BATCH, pa.repeat(pa.scalar(number, pa.int64()), table.num_rows))
         if not self.takes_rejected and KEEP in table.column_names:
@@ -77,17 +84,23 @@ class Pack:
             table = table.filter(pc.fill_null(pc.invert(table[CONTROL]), False))
         timed = table.filter(pc.is_valid(table[TIME]))
         nulls = table.num_rows - timed.num_rows
-        counted = [(self.shards[0], position, total, nulls, False, None)]
-        yield _packed([*counted, *self._blobs(timed, position)])
+        packed = self.kernel.pack(timed) if timed.num_rows else timed
+        counted = [(self.shards[0], position, total, nulls, left_out(timed, packed), False, None)]
+        yield _packed([*counted, *self._blobs(packed, position)])
 
-    def _blobs(self, table: pa.Table, position: int) -> Iterator[Packed]:
-        """One or more for each shard that has rows: they are reduced all at once, sorted by shard, and cut.
+    def _late(self, table: pa.Table, position: int) -> Iterator[pa.RecordBatch]:
+        """Late rows of an operator below: they only pass through, by the first shard."""
+        late = table.select([LATE]).filter(pc.is_valid(table[LATE]))
+        for number, part in enumerate(bounded(late) if late.num_rows else ()):
+            yield _packed([(self.shards[0], position + number, 0, 0, 0, False, to_bytes(part))])
+
+    def _blobs(self, packed: pa.Table, position: int) -> Iterator[Packed]:
+        """One or more for each shard that has rows, which were reduced all at once: sorted by shard, and cut.
 
         A blob that follows another has at least one row before it, so `place` tells them apart.
         """
-        if not table.num_rows:
+        if not packed.num_rows:
             return
-        packed = self.kernel.pack(table)
         indices = packed[SHARD].to_numpy()
         rows = packed.drop_columns([SHARD])
         if len(self.shards) > 1:
@@ -96,7 +109,7 @@ class Pack:
         counts = np.bincount(indices, minlength=len(self.shards))
         for shard, end, count in zip(self.shards, np.cumsum(counts).tolist(), counts.tolist(), strict=True):
             for number, part in enumerate(bounded(rows.slice(end - count, count))):
-                yield shard, position + number, 0, 0, False, to_bytes(part)
+                yield shard, position + number, 0, 0, 0, False, to_bytes(part)
 
 
 def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

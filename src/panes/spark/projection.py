@@ -11,6 +11,7 @@ from pyspark.sql.types import DataType, StructType
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import CHANGE
 from panes.kernels.kernel import SHARD
+from panes.kernels.late_rows import LATE, WHOLE
 from panes.physical import plan as physical
 from panes.physical.identity import column_name
 from panes.physical.lineage import Definitions, written_out
@@ -18,7 +19,7 @@ from panes.spark.expressions import compared_type, known_type, quoted, shifted, 
 from panes.spark.pack import BATCH, CONTROL, IDENTITY, KEEP, NOW, PLACE, TIME, WATERMARK
 
 NAME = re.compile(r"\(*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[A-Za-z_]\w*))\)*")
-HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, *IDENTITY))
+HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, WHOLE, LATE, *IDENTITY))
 
 
 def _without_guard(sql: str) -> str:
@@ -161,7 +162,7 @@ class Projection:
         shard = f"pmod(hash({shard_by}), {shards})" if shard_by and shards > 1 else "0"
         columns = [f"{text} AS {name}" for name, text in sql.items()]
         columns += [f"{self.time} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
-        columns += [name for name in (KEEP, CONTROL) if name in self.below.columns]
+        columns += [name for name in (KEEP, CONTROL, WHOLE, LATE) if name in self.below.columns]
         columns += [self._clock()] if self.below.isStreaming and not clocked else []
         return self.below.selectExpr(*columns)
 

@@ -31,12 +31,15 @@ from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.physical import plan as physical
+from panes.physical.late_rows import WATERMARK
 from panes.source import Span
+from panes.spark.batch_writers import check_layout
 from panes.spark.build import Builder
 from panes.spark.failures import failure, refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
 from panes.spark.heartbeat import NEVER
-from panes.spark.kafka.sink import check_result
+from panes.spark.kafka.sink import check_columns, check_result
+from panes.spark.late_rows import write_both
 from panes.spark.lock import locked
 from panes.spark.news import News, listening
 from panes.spark.progress import counters_of
@@ -60,11 +63,17 @@ class Insert:
     streams: tuple[Stream, ...]
     views: tuple[Span, ...]
     folder: Path
+    late: Sink | None = None  # the one of LATE ROWS INTO
 
     @property
-    def files(self) -> Files:
+    def sinks(self) -> tuple[Sink, ...]:
+        return (self.sink,) if self.late is None else (self.sink, self.late)
+
+    @property
+    def files(self) -> list[Files]:
         found = (read_folder(stream) for stream in self.streams)
-        return Files(self.sink.name, written_folder(self.sink), tuple(path for path in found if path is not None))
+        read = tuple(path for path in found if path is not None)
+        return [Files(sink.name, written_folder(sink), read) for sink in self.sinks]
 
 
 def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Sequence[Insert]) -> Insert:
@@ -74,7 +83,8 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: Path, before: Seque
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
     folder = checkpoint / f"{number}-{quote(sink.name.lower(), safe='')}"
     streams = streams_of(compiled.physical, catalog)
-    return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder)
+    late = catalog.sinks.get(compiled.physical.late) if compiled.physical.late is not None else None
+    return Insert(compiled, sink, streams, tuple(catalog.view_texts()), folder, late)
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ class Run:
 def run(inserts: Sequence[Insert], checkpoint: Path, how: Run) -> None:
     """Run all INSERTs to their end; everything that can be refused is refused before the first one starts."""
     check_seal(checkpoint)
-    check_folders([one.files for one in inserts])
+    check_folders([files for one in inserts for files in one.files])
     flush = how.flush or any(flush_began(one.folder) for one in inserts)
     how = replace(how, once=how.once or flush, flush=flush)
     ready = [_ready(one, how) for one in inserts]
@@ -156,7 +166,7 @@ class Ready:
     record: Record
 
     def start(self, once: bool, flush: bool) -> Running:
-        drains = flush and forgets(self.insert.sink)
+        drains = flush and any(forgets(sink) for sink in self.insert.sinks)
         with refused_by_spark("stream-options", f"the sink {self.insert.sink.name} cannot be written"):
             writer = self.writer.trigger(availableNow=True) if once and not drains else self.writer
             return Running(self, writer.start(), drains)
@@ -204,14 +214,19 @@ class Running:
 
 def _ready(one: Insert, how: Run) -> Ready:
     """Build the query of an INSERT and compare it with what its checkpoint says."""
-    check_sink(one.sink, one.compiled.physical.changelog)
-    check_loop(one.sink, one.streams)
+    for sink in one.sinks:
+        check_sink(sink, sink is one.sink and one.compiled.physical.changelog)
+        check_loop(sink, one.streams)
+        check_connector(sink, how.spark)
+        check_layout(sink, by_batch=one.late is not None)
     if one.sink.options["connector"] == CONNECTOR:
         check_result(kafka_sink(one.sink), one.sink.name, one.compiled)
-    check_connector(one.sink, how.spark)
+    if one.late is not None and one.late.options["connector"] == CONNECTOR:
+        check_columns(kafka_sink(one.late), one.late.name, [*one.streams[0].column_names, WATERMARK])
     check_checkpoint(how.spark, str(one.folder))
     if not began(one.folder):
-        check_unwritten(one.sink)
+        for sink in one.sinks:
+            check_unwritten(sink)
         _clear(one.folder)
     old = read_record(one.folder)
     shards = how.shards or (old.shards if old is not None else shards_of(how.spark))
@@ -223,13 +238,20 @@ def _ready(one: Insert, how: Run) -> Ready:
     ):
         builder = _builder(one, how, frames, shards)
         df = builder.build(one.compiled.physical)
-        writer = write(df, one.sink, one.compiled.physical.changelog, one.folder / "spark")
+        writer = _writer(df, one)
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
     record = Record.of([*builder.identities, *whole], one.streams, shards)
     if old is not None:
         check_record(old, record)
     return Ready(one, writer, record)
+
+
+def _writer(df: DataFrame, one: Insert) -> DataStreamWriter:
+    changelog, checkpoint = one.compiled.physical.changelog, one.folder / "spark"
+    if one.late is not None:
+        return write_both(df, one.sink, one.late, changelog, checkpoint)
+    return write(df, one.sink, changelog, checkpoint)
 
 
 def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int) -> Builder:
@@ -239,7 +261,7 @@ def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int
 
 
 def _close_gaps(one: Insert, spark: SparkSession) -> None:
-    path = written_folder(one.sink)
+    path = written_folder(one.sink) if one.late is None else None
     if path is not None:
         close_gaps(path, one.folder / "spark", spark)
 

@@ -17,6 +17,7 @@ from pyspark.sql import Row
 
 from panes.errors import PanesError
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
+from panes.kernels.late_rows import LateApart
 from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity, another_version, check_identity, column_of_state
 from panes.spark.blob import from_bytes, to_bytes
@@ -30,6 +31,7 @@ VERSION = 1  # of the directory
 LONG = 1024  # bytes of a directory that is compressed
 DIRECTORY, IDENTITY = "directory", "identity"  # keys among the chunks
 SHIFT_MS = SHIFT // 1000
+BEFORE_SHUFFLE = ("rows_in", "null_time_rows", "no_window_rows")  # counted by `pack`
 SHARED = 64 << 20  # bytes of chunks from the state store that a task puts into the cache's files
 
 
@@ -88,12 +90,12 @@ class Task:
         chunk_cache().bound_memory(shard.memory.cached)
 
     def rows(self, packed: Iterable[Row], watermark_ms: int) -> Iterator[Row]:
-        inbox, flush, counted = Inbox(), False, Counter[str](rows_in=0, null_time_rows=0)
+        inbox, flush, counted = Inbox(), False, Counter[str]()
         for row in packed:
             if row.blob is not None:
                 inbox.add(row.place, row.blob)
             flush = flush or row.flush
-            counted.update(rows_in=row.rows_in, null_time_rows=row.null_time_rows)
+            counted.update({name: getattr(row, name) for name in BEFORE_SHUFFLE})
         yield from self._step(inbox, Clock(watermark(watermark_ms, self.behind), flush), counted)
 
     def timer(self, watermark_ms: int) -> Iterator[Row]:
@@ -108,7 +110,8 @@ class Task:
         self.fetched: dict[str, bytes] = {}  # some that were read there, by their digests
         self.looked_at = dict.fromkeys(("chunks_read", "bytes_read", "cache_hits", "bytes_cached"), 0)
         watch = Stopwatch()
-        steps = Steps(run_in_parts(self.kernel, self._state(old), inbox.tables(), clock, self._put_away))
+        tables = LateApart(inbox.tables())
+        steps = Steps(run_in_parts(self.kernel, self._state(old), tables, clock, self._put_away), tables)
         result = write_result(watch.timed(steps.tables()), self.outputs)
         step = steps.last
         timer = self._set_timer(None if fired else old.timer, step.wake)
@@ -116,7 +119,8 @@ class Task:
         gauges = {name: gauge for name in GAUGES if (gauge := counted_by_kernel.get(name)) is not None}
         written = self._write(old, step.state, timer, clock.flush, gauges)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
-        counters |= {**counted_by_kernel, **steps.counted, **counted, **self.looked_at, "rows_out": result.rows}
+        steps.counted.update(counted)
+        counters |= {**counted_by_kernel, **steps.counted, **self.looked_at, "rows_out": result.rows}
         counters |= {"state_bytes": written, "kernel_us": watch.microseconds}
         yield Row(blob=result.blob, file=result.file, flush=clock.flush, at=NEVER_LATE, **counters)
 
@@ -234,12 +238,15 @@ class Stopwatch:
 
 
 class Steps:
-    """The steps of a micro-batch, as their rows are asked for: `last` is the last one, `counted` is of all."""
+    """The steps of a micro-batch, as their rows are asked for: `last` is the last one, `counted` is of all.
+
+    After each step come its late rows, and in the end those of an operator below.
+    """
 
     last: Step
 
-    def __init__(self, steps: Iterator[Step]) -> None:
-        self._steps = steps
+    def __init__(self, steps: Iterator[Step], passed: LateApart) -> None:
+        self._steps, self._passed = steps, passed
         self.counted = Counter[str]()
 
     def tables(self) -> Iterator[pa.Table]:
@@ -248,6 +255,9 @@ class Steps:
             counters = cast(dict[str, int | None], step.counters)
             self.counted.update({name: counters.get(name) or 0 for name in SUMS if name not in GAUGES})
             yield from step.tables()
+            if step.late is not None:
+                yield step.late
+        yield from self._passed.late
 
 
 def refuse_rows(inbox: Inbox) -> None:

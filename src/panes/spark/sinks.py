@@ -10,10 +10,13 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from panes.catalog import Sink
 from panes.connectors.kafka import CONNECTOR, kafka_sink
 from panes.errors import PanesError
+from panes.spark.batch_writers import BATCH
 from panes.spark.folders import FILES, folder
 from panes.spark.kafka.broker import check_topics
 from panes.spark.kafka.sink import write_kafka
 from panes.spark.packages import check_packages, has_source
+
+WRITTEN = ("_spark_metadata/[0-9]*", f"{BATCH}=*")  # what a run leaves in a folder of files
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -49,7 +52,7 @@ def written_folder(sink: Sink) -> str | None:
 def check_unwritten(sink: Sink) -> None:
     """Refuse a folder of files that another checkpoint has written to: Spark would skip the first micro-batches."""
     path = written_folder(sink)
-    if path is not None and any((Path(folder(path)) / "_spark_metadata").glob("[0-9]*")):
+    if path is not None and any(found for pattern in WRITTEN for found in Path(folder(path)).glob(pattern)):
         hint = "Go on with the checkpoint that was used for it, or give the sink another path."
         raise PanesError("state-mismatch", f"{path} holds the results of another checkpoint", None, hint)
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from panes.functions.stateful.built_ins import BuiltIn, Role
 from panes.kernels.aggregates.accumulators import AS_IS, Finish, argument_cast
+from panes.kernels.late_rows import LATE
 from panes.kernels.stateful.call import StatefulCall
 from panes.kernels.stateful.functions import StatefulFunctions
 from panes.kernels.stateful.user_functions import UserFunction
@@ -60,7 +61,7 @@ def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder
         post.append(f"{value} AS {quoted(call.output)}")
     post += [f"{TIME} AS {NOW}"] if keeps_time else []
     post += [f"{column} AS {name}" for name, column in passed.items()]
-    return done.selectExpr(*post, *([CONTROL] if CONTROL in done.columns else []))
+    return done.selectExpr(*post, *(name for name in (CONTROL, LATE) if name in done.columns))
 
 
 def _prepared(argument: physical.Argument, output: str, projection: Projection, builder: Builder) -> Prepared:

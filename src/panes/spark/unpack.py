@@ -32,8 +32,13 @@ class Unpack:
                     yield pa.RecordBatch.from_pylist([{CONTROL: True}], self.schema)
 
     def _rows(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        columns = [
-            table[field.name].cast(field.type) if field.name != CONTROL else pa.repeat(False, table.num_rows)
-            for field in self.schema
-        ]
+        columns = [self._column(table, field) for field in self.schema]
         yield from pa.table(columns, schema=self.schema).combine_chunks().to_batches(max_chunksize=100_000)
+
+    def _column(self, table: pa.Table, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+        """A column of rows, or of late rows: those have nothing else, and other rows are not late."""
+        if field.name == CONTROL:
+            return pa.repeat(False, table.num_rows)
+        if field.name not in table.column_names:
+            return pa.nulls(table.num_rows, field.type)
+        return table[field.name].cast(field.type)

@@ -11,6 +11,7 @@ from panes.kernels.aggregates.accumulators import AS_IS, Accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
+from panes.kernels.late_rows import LATE
 from panes.kernels.windows.count import CountWindows
 from panes.kernels.windows.session import NUMBER, SessionWindows
 from panes.kernels.windows.slices import END, SLICE, START, SliceWindows
@@ -83,7 +84,7 @@ def _values(plan: physical.Window, aggregates: Aggregates, unpacked: DataFrame) 
 
 def _raw_rows(plan: physical.Window, unpacked: DataFrame, projection: Projection, collected: str) -> DataFrame:
     """The post-projection of a window whose rows come out, `collected` in lists: one output per row and window."""
-    explode = "explode_outer" if CONTROL in unpacked.columns else "explode"
+    explode = "explode_outer" if {CONTROL, LATE} & set(unpacked.columns) else "explode"
     exploded = unpacked.selectExpr(f"{explode}({collected}) AS {ROWS}", *_bounds(plan), *_carried(unpacked))
     fields = [f"{ROWS}.c{i} AS {quoted(name)}" for i, name in enumerate(projection.own())]
     rest = [name for name in exploded.columns if name != ROWS]
@@ -95,8 +96,8 @@ def _bounds(plan: physical.Window) -> list[str]:
 
 
 def _carried(unpacked: DataFrame) -> list[str]:
-    """What goes along with every row: its change type, or that it is the end of the input."""
-    return [name for name in (CHANGE, CONTROL) if name in unpacked.columns]
+    """What goes along with every row: its change type, or that it is the end of the input, or late."""
+    return [name for name in (CHANGE, CONTROL, LATE) if name in unpacked.columns]
 
 
 FIRST_TIME = Accumulator("min($x) $w", "min($s)", "$s", "timestamp", AS_IS)

@@ -23,7 +23,7 @@ from panes.kernels.changelog.changes import difference
 from panes.kernels.duck import query, quoted, same
 from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk, seconds
 from panes.kernels.state.compaction import FAN, LAYERS, layered
-from panes.kernels.state.key_hash import HASH, Hashes, encoding, hashes, matches, sorted_by_hash
+from panes.kernels.state.key_hash import HASH, Flags, Hashes, encoding, hashes, matches, sorted_by_hash
 from panes.kernels.windows.overlapping import merged_windows
 from panes.kernels.windows.rollups import FAN_OUT, KIND, Rollups
 from panes.kernels.windows.starts import Starts, Times
@@ -121,6 +121,15 @@ class SliceWindows:
         after, gauges = self._finished(state, batch, chunks, closed)
         counters = gauges | Counters(late_rows=late, rows_out=rows.num_rows if rows is not None else 0)
         return Step(after, rows, counters, self._wake(chunks, closed))
+
+    def are_late(self, state: State, rows: pa.Table, clock: Clock) -> Flags:
+        """Which rows, as they came, have no window that is still open; one of no window is not late."""
+        closed = later(state.facts.get("closed"), clock.watermark)
+        slices = slice_starts(rows[self.time].cast(pa.int64()).to_numpy(), self.size, self.hop)
+        if closed is None:
+            return np.zeros(len(slices), bool)
+        late: Flags = in_some_window(slices, self.size, self.hop) & (self._last_end(slices) <= closed)
+        return late
 
     def _step_with_changes(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Take the batch in, and give out how the open windows that it touches have changed.
