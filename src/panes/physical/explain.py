@@ -49,8 +49,9 @@ def _info(plan: Plan) -> Info:
                 "input": input_ if plan.streaming else f"batch {input_}",
                 **({"rows": "whole"} if plan.whole else {}),
             }
-        case Watermark(time=time, delay=delay):
-            return {"mode": Mode.EVENT_TIME.value, "time": time, "delay": spelled(delay)}
+        case Watermark(time=time, delay=delay, idle_timeout=timeout):
+            known = {"mode": Mode.EVENT_TIME.value, "time": time, "delay": spelled(delay)}
+            return {**known, **({"idle_timeout": spelled(timeout)} if timeout is not None else {})}
         case SparkQuery(sql=sql, keeps_state=keeps_state):
             return {"sql": sql, "engine": "spark", **({"state": "bounded by the watermark"} if keeps_state else {})}
         case StatefulFunction(placement=placement, calls=calls):

@@ -144,7 +144,9 @@ def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
     has_clock = stream.streaming or stream.state_ttl is not None  # in a batch, state expires as in a stream
     clocked = lowering.keeps_state and has_clock and not stream.changelog
     if clocked and stream.time is not None and stream.time.lower() in (name.lower() for name in plan.columns):
-        source = Watermark(source, stream.time, stream.delay or 0)  # a batch need not say how late rows may be
+        source = Watermark(
+            source, stream.time, stream.delay or 0, stream.idle_timeout
+        )  # a batch need not say how late rows may be
     if not stream.changelog:
         return Lowered(source)
     if stream.preimages == "maybe" or stream.sequence is not None:

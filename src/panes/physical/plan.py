@@ -116,11 +116,12 @@ class DataSource:
 
 @dataclass(frozen=True)
 class Watermark:
-    """The clock of a stream: its largest time so far, less `delay` microseconds."""
+    """The clock of a stream: its largest time so far, less `delay` microseconds; without rows it goes on by itself."""
 
     input: Plan
     time: str
     delay: int
+    idle_timeout: int | None = None
 
 
 @dataclass(frozen=True)

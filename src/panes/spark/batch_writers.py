@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from panes.catalog import Sink
 from panes.connectors.kafka import CONNECTOR, kafka_sink
@@ -22,14 +22,14 @@ BATCH = "panes_batch"
 Put = Callable[[DataFrame, int], None]
 
 
-def batch_writer(sink: Sink, changelog: bool, checkpoint: Path) -> Put:
-    """What writes the rows of a micro-batch to a sink, given its number."""
+def batch_writer(sink: Sink, changelog: bool, checkpoint: Path, spark: SparkSession) -> Put:
+    """What writes the rows of a micro-batch to a sink, given its number; `spark` is whose tables a sink may be."""
     options = {name: value for name, value in sink.options.items() if name not in ("connector", "changelog")}
     connector = sink.options["connector"]
     if connector == CONNECTOR:
         return lambda rows, batch: put_kafka(rows, batch, kafka_sink(sink), changelog, checkpoint)
     if connector == "memory":
-        return Memory(sink.name)
+        return Memory(sink.name, spark)
     if connector in FILES:
         path = options.pop("path")
         return lambda rows, batch: (
@@ -43,14 +43,14 @@ def batch_writer(sink: Sink, changelog: bool, checkpoint: Path) -> Put:
 class Memory:
     """A view by the sink's name, of all rows since the query started."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, spark: SparkSession) -> None:
+        self._name, self._spark = name, spark  # a micro-batch has a session of its own
         self._batches: dict[int, pa.Table] = {}
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         self._batches[batch] = rows.toArrow()
         whole = pa.concat_tables(self._batches.values())
-        rows.sparkSession.createDataFrame(whole, rows.schema).createOrReplaceTempView(self._name)
+        self._spark.createDataFrame(whole, rows.schema).createOrReplaceTempView(self._name)
 
 
 def check_layout(sink: Sink, by_batch: bool) -> None:

@@ -23,7 +23,7 @@ from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
 from panes.spark.normalize import normalize
 from panes.spark.over import over
-from panes.spark.pack import CONTROL, KEEP, NOW, WATERMARK
+from panes.spark.pack import CONTROL, KEEP, NOW, STARTED, WATERMARK
 from panes.spark.pair import paired
 from panes.spark.progress import metrics_name
 from panes.spark.projection import HIDDEN
@@ -123,7 +123,7 @@ class Builder:
         """A stream's rows, and beside them the end of the input and heartbeats."""
         source = self.source(plan.stream)
         whole = [_whole(source)] if plan.whole else []
-        scripted = [name for name in (NOW, CONTROL) if name in source.columns]
+        scripted = [name for name in (NOW, STARTED, CONTROL) if name in source.columns]
         return self._controlled(source.selectExpr(*_columns(plan), *whole, *scripted), [plan.stream])
 
     def _controlled(self, rows: DataFrame, streams: Iterable[str]) -> DataFrame:
@@ -131,7 +131,8 @@ class Builder:
         others = [self.control.selectExpr(f"true AS {CONTROL}")] if self.control is not None else []
         beats = [self.heartbeats[name.lower()] for name in streams if name.lower() in self.heartbeats]
         if beats:
-            others.append(heartbeat(self.spark, min(beats)).selectExpr(f"CAST(NULL AS BOOLEAN) AS {CONTROL}"))
+            beat = heartbeat(self.spark, min(beats))
+            others.append(beat.selectExpr(f"CAST(NULL AS BOOLEAN) AS {CONTROL}", f"started AS {STARTED}"))
         if others and CONTROL not in rows.columns:
             rows = rows.selectExpr("*", f"false AS {CONTROL}")
         for other in others:

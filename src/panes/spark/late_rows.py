@@ -15,7 +15,8 @@ from panes.spark.batch_writers import Put, batch_writer
 
 def write_both(df: DataFrame, sink: Sink, late: Sink, changelog: bool, checkpoint: Path) -> DataStreamWriter:
     """A writer of results and late rows that only needs its trigger and `start`."""
-    results, late_rows = batch_writer(sink, changelog, checkpoint), batch_writer(late, False, checkpoint)
+    results = batch_writer(sink, changelog, checkpoint, df.sparkSession)
+    late_rows = batch_writer(late, False, checkpoint, df.sparkSession)
 
     def put(rows: DataFrame, batch: int) -> None:
         put_both(rows, batch, results, late_rows)

@@ -13,7 +13,6 @@ from panes.functions.over import OverFunction
 from panes.kernels.aggregates.accumulators import AS_IS, Finish
 from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
-from panes.kernels.late_rows import LATE
 from panes.kernels.over.calls import AGGREGATE, Frame, OrderKey, OverCall
 from panes.kernels.over.incremental import OverIncremental
 from panes.kernels.over.on_close import OverOnClose
@@ -27,7 +26,7 @@ from panes.spark.chain import operate, passed_arrival, release, ties
 from panes.spark.expressions import known_type, quoted
 from panes.spark.finish import finished
 from panes.spark.frames import over_frame
-from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME
+from panes.spark.pack import BATCH, BESIDE, IDENTITY, PLACE, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     post += [f"{column} AS {name}" for name, column in passed.items()]
     if plan.placement.emit == physical.EmitMode.CHANGES:
         post.append(CHANGE if from_kernel else f"'{INSERT}' AS {CHANGE}")
-    return done.selectExpr(*dict.fromkeys(post), *(name for name in (CONTROL, LATE) if name in done.columns))
+    return done.selectExpr(*dict.fromkeys(post), *(name for name in BESIDE if name in done.columns))
 
 
 def _identity(plan: physical.OverWindow, projection: Projection) -> tuple[str, ...]:

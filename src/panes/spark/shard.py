@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 from panes.errors import PanesError
+from panes.kernels.idle import Heard, Idle, Quiet, latest
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
 from panes.kernels.late_rows import LateApart
 from panes.kernels.parts import run_in_parts
@@ -46,6 +47,7 @@ class Directory:
     timer: int | None = None  # the one that is set, as Spark counts
     sealed: bool = False
     gauges: dict[str, int] = field(default_factory=dict)  # for who looks at a checkpoint
+    quiet: dict[str, int | None] | None = None  # of an idle stream
     version: int = VERSION
 
     @property
@@ -58,7 +60,8 @@ class Directory:
 
     def encode(self) -> bytes:
         """As JSON; one of many chunks is compressed, for it is written in every micro-batch."""
-        blob = json.dumps(self.__dict__).encode()
+        known = {name: value for name, value in self.__dict__.items() if name != "quiet" or value is not None}
+        blob = json.dumps(known).encode()
         return blob if len(blob) < LONG else zlib.compress(blob, 1)
 
     @staticmethod
@@ -78,6 +81,7 @@ class Shard:
     identity: Identity
     behind: int = 0
     memory: Memory = field(default_factory=Memory)
+    idle: Idle | None = None
 
 
 class Task:
@@ -85,24 +89,30 @@ class Task:
 
     def __init__(self, shard: Shard, handle: Any, chunks: Any) -> None:
         self.kernel, self.outputs, self.identity = shard.kernel, shard.outputs, shard.identity
-        self.behind, self.handle, self.chunks = shard.behind, handle, chunks
+        self.behind, self.idle, self.handle, self.chunks = shard.behind, shard.idle, handle, chunks
         # The folder of the cache is looked up before a function of the user's can leave the working folder.
         chunk_cache().bound_memory(shard.memory.cached)
 
     def rows(self, packed: Iterable[Row], watermark_ms: int) -> Iterator[Row]:
-        inbox, flush, counted = Inbox(), False, Counter[str]()
+        inbox, flush, counted, heard = Inbox(), False, Counter[str](), Heard()
         for row in packed:
             if row.blob is not None:
                 inbox.add(row.place, row.blob)
             flush = flush or row.flush
             counted.update({name: getattr(row, name) for name in BEFORE_SHUFFLE})
-        yield from self._step(inbox, Clock(watermark(watermark_ms, self.behind), flush), counted)
+            heard |= Heard(row.moment, row.came, row.started, row.clock)
+        yield from self._step(inbox, Clock(watermark(watermark_ms), flush), counted, heard)
 
     def timer(self, watermark_ms: int) -> Iterator[Row]:
-        yield from self._step(Inbox(), Clock(watermark(watermark_ms, self.behind)), {}, fired=True)
+        yield from self._step(Inbox(), Clock(watermark(watermark_ms)), {}, Heard(), fired=True)
 
-    def _step(self, inbox: Inbox, clock: Clock, counted: Mapping[str, int], fired: bool = False) -> Iterator[Row]:
+    def _step(
+        self, inbox: Inbox, clock: Clock, counted: Mapping[str, int], heard: Heard, fired: bool = False
+    ) -> Iterator[Row]:
         old = self._read()
+        quiet = Quiet(**(old.quiet or {})).after(heard, self.idle, clock.watermark)
+        moved = latest(clock.watermark, quiet.clock)
+        clock = replace(clock, watermark=None if moved is None else moved - self.behind)
         if old.sealed:
             refuse_rows(inbox)
             return
@@ -117,7 +127,7 @@ class Task:
         timer = self._set_timer(None if fired else old.timer, step.wake)
         counted_by_kernel = cast(dict[str, int | None], step.counters)
         gauges = {name: gauge for name in GAUGES if (gauge := counted_by_kernel.get(name)) is not None}
-        written = self._write(old, step.state, timer, clock.flush, gauges)
+        written = self._write(old, step.state, timer, clock.flush, gauges, quiet)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
         steps.counted.update(counted)
         counters |= {**counted_by_kernel, **steps.counted, **self.looked_at, "rows_out": result.rows}
@@ -180,7 +190,9 @@ class Task:
         chunk_cache().share(blobs)
         return replace(state, chunks=tuple(chunks))
 
-    def _write(self, old: Directory, state: State, timer: int | None, sealed: bool, gauges: dict[str, int]) -> int:
+    def _write(
+        self, old: Directory, state: State, timer: int | None, sealed: bool, gauges: dict[str, int], quiet: Quiet
+    ) -> int:
         """Write the chunks that are new, drop those that are gone, and say so in the directory."""
         self._put_away(state)
         described = [self.entries.pop(chunk.id) | {"rows": chunk.rows, "low": chunk.low} for chunk in state.chunks]
@@ -190,7 +202,8 @@ class Task:
         chunk_cache().drop(passed)
         chunk_cache().share({digest: blob for digest, blob in self.fetched.items() if digest not in passed})
         whose = self.identity.digest
-        new = Directory(whose, tuple(described), dict(state.facts), state.next_chunk, timer, sealed, gauges)
+        known = asdict(quiet) if quiet != Quiet() else None
+        new = Directory(whose, tuple(described), dict(state.facts), state.next_chunk, timer, sealed, gauges, known)
         if whose != old.identity:
             self.chunks.updateValue((IDENTITY,), (self.identity.encode().encode(),))
         if new != old:
@@ -288,6 +301,6 @@ def _in_memory(entry: dict[str, Any]) -> int:
     return found
 
 
-def watermark(shifted: int, behind: int) -> int | None:
-    """The watermark in microseconds, less `behind`; None before the first row."""
-    return None if shifted <= 0 else (shifted - SHIFT_MS) * 1000 - behind
+def watermark(shifted: int) -> int | None:
+    """The watermark in microseconds; None before the first row."""
+    return None if shifted <= 0 else (shifted - SHIFT_MS) * 1000

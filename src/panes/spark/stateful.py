@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 
 from panes.functions.stateful.built_ins import BuiltIn, Role
 from panes.kernels.aggregates.accumulators import AS_IS, Finish, argument_cast
-from panes.kernels.late_rows import LATE
 from panes.kernels.stateful.call import StatefulCall
 from panes.kernels.stateful.functions import StatefulFunctions
 from panes.kernels.stateful.user_functions import UserFunction
@@ -21,7 +20,7 @@ from panes.spark.aggregates import accumulated, as_type
 from panes.spark.chain import operate, passed_arrival, release
 from panes.spark.expressions import arrow_type, compared_type, known_type, quoted
 from panes.spark.finish import finished
-from panes.spark.pack import CONTROL, NOW, TIME
+from panes.spark.pack import BESIDE, NOW, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder
         post.append(f"{value} AS {quoted(call.output)}")
     post += [f"{TIME} AS {NOW}"] if keeps_time else []
     post += [f"{column} AS {name}" for name, column in passed.items()]
-    return done.selectExpr(*post, *(name for name in (CONTROL, LATE) if name in done.columns))
+    return done.selectExpr(*post, *(name for name in BESIDE if name in done.columns))
 
 
 def _prepared(argument: physical.Argument, output: str, projection: Projection, builder: Builder) -> Prepared:

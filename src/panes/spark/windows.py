@@ -23,7 +23,7 @@ from panes.spark.aggregates import Aggregates
 from panes.spark.chain import operate, release, stream_order
 from panes.spark.expressions import quoted
 from panes.spark.finish import finished
-from panes.spark.pack import CONTROL, TIME
+from panes.spark.pack import BESIDE, CONTROL, TIME
 from panes.spark.projection import Projection
 from panes.sql.window_kinds import Window as Kinds
 from panes.sql.window_kinds import partition_of
@@ -97,7 +97,7 @@ def _bounds(plan: physical.Window) -> list[str]:
 
 def _carried(unpacked: DataFrame) -> list[str]:
     """What goes along with every row: its change type, or that it is the end of the input, or late."""
-    return [name for name in (CHANGE, CONTROL, LATE) if name in unpacked.columns]
+    return [name for name in (CHANGE, *BESIDE) if name in unpacked.columns]
 
 
 FIRST_TIME = Accumulator("min($x) $w", "min($s)", "$s", "timestamp", AS_IS)
