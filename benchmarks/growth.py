@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from types import SimpleNamespace
 from typing import Any
 
 from pyspark import SparkFiles
@@ -23,6 +22,7 @@ from panes.kernels.kernel import Kernel
 from panes.physical.identity import Identity
 from panes.spark.blob import to_bytes
 from panes.spark.chunk_cache import chunk_cache
+from panes.spark.pack import Packed
 from panes.spark.shard import DIRECTORY, SHIFT_MS, Directory, Shard, Task
 
 WARM = 8  # until what the large micro-batches left is through
@@ -105,7 +105,7 @@ def step(kernel: Kernel, store: Store, feed: Feed, number: int) -> float:
     """One micro-batch; the seconds it took."""
     rows = feed.rows(number)
     blob = to_bytes(kernel.pack(rows))
-    packed: Any = SimpleNamespace(place=0, blob=blob, flush=False, rows_in=rows.num_rows, null_time_rows=0, no_window_rows=0)
+    packed: Any = Packed(0, rows_in=rows.num_rows, blob=blob)
     began = perf_counter()
     task = Task(Shard(kernel, feed.outputs, Identity({}, {})), store, store)
     for _ in task.rows([packed], feed.watermark(number) // 1_000 + SHIFT_MS):

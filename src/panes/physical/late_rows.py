@@ -16,14 +16,14 @@ WATERMARK = "_watermark"  # the column with the clock that a late row has missed
 def check_late_rows(statement: logical.DataSink, plan: Plan, clause: LateRowsClause) -> None:
     """Refuse LATE ROWS INTO where no row is late, or where only Spark knows what it has made of the stream's rows."""
     nodes = list(_nodes(plan))
+    if not any(isinstance(node, Stateful) and node.placement.late for node in nodes):
+        hint = "Rows are late for windows, stateful functions and OVER on a stream with a watermark: leave it out here."
+        raise PanesError("unsupported-clause", "LATE ROWS INTO where nothing can be late", clause.span, hint)
     if any(isinstance(node, SparkQuery) for node in nodes):
         hint = "Write the part that Spark runs to a sink, and read that as a stream."
         raise PanesError(
             "unsupported-clause", "LATE ROWS INTO of a query in which Spark runs a part", clause.span, hint
         )
-    if not any(isinstance(node, Stateful) and node.placement.late for node in nodes):
-        hint = "Rows are late for windows, stateful functions and OVER on a stream with a watermark: leave it out here."
-        raise PanesError("unsupported-clause", "LATE ROWS INTO where nothing can be late", clause.span, hint)
     for stream in _sources(statement):
         taken = stream.stream.column(WATERMARK)
         if taken is not None:
