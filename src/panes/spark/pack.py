@@ -97,7 +97,7 @@ class Pack:
         heard = _heard(table)
         if heard != Heard():
             yield _packed([_told(shard, heard) for shard in self.shards])
-            table = table.drop_columns([name for name in (MOMENT, STARTED, TOLD) if name in table.column_names])
+        table = table.drop_columns([name for name in (MOMENT, STARTED, TOLD) if name in table.column_names])
         if LATE in table.column_names:
             yield from self._late(table, position)
             table = table.filter(pc.is_null(table[LATE])).drop_columns([LATE])
@@ -181,12 +181,15 @@ def utc(type_: pa.DataType) -> pa.DataType:
 
 
 def _heard(table: pa.Table) -> Heard:
-    """What these rows tell of the stream: whether any came, or that a heartbeat did."""
+    """What these rows tell of the stream: that some came, or that a heartbeat did. The end of the input is neither."""
     known = table.column_names
     clock = pc.max(table[TOLD]).as_py() if TOLD in known else None
     if MOMENT not in known:
         return Heard(clock=clock)
-    came = CONTROL not in known or bool(pc.any(pc.invert(table[CONTROL])).as_py())
+    control = table[CONTROL]
+    came = bool(pc.any(pc.invert(control)).as_py())
+    if not came and not control.null_count:
+        return Heard(clock=clock)
     started = pc.max(table[STARTED]).as_py() if STARTED in known else None
     return Heard(pc.max(table[MOMENT]).as_py(), came, started, clock)
 
