@@ -31,8 +31,7 @@ def put_both(rows: DataFrame, batch: int, results: Put, late: Put) -> None:
     """
     kept = rows.persist()
     try:
-        total = kept.count()
-        late_count = kept.where(f"{LATE} IS NOT NULL").count()
+        total, late_count = kept.selectExpr("count(*)", f"count({LATE})").collect()[0]
         if total > late_count:
             results(kept.where(f"{LATE} IS NULL").drop(LATE), batch)
         if late_count:
