@@ -1,4 +1,4 @@
-"""The offsets of heartbeats: Spark's log says when a run began, also when its last micro-batch runs again in another."""
+"""The offsets of heartbeats: the log says when a run began, also when its last micro-batch runs again in another one."""
 
 from __future__ import annotations
 

@@ -35,8 +35,7 @@ def put_both(rows: DataFrame, batch: int, results: Put, late: Put) -> None:
         if total > late_count:
             results(kept.where(f"{LATE} IS NULL").drop(LATE), batch)
         if late_count:
-            late(
-                kept.where(f"{LATE} IS NOT NULL").selectExpr(f"{LATE}.{ROW}.*", f"{LATE}.{CLOCK} AS {WATERMARK}"), batch
-            )
+            dropped = kept.where(f"{LATE} IS NOT NULL")
+            late(dropped.selectExpr(f"{LATE}.{ROW}.*", f"{LATE}.{CLOCK} AS {WATERMARK}"), batch)
     finally:
         kept.unpersist()
