@@ -1,4 +1,4 @@
-"""The offsets of heartbeats: the log says when a run began, also when its last micro-batch runs again in another one."""
+"""The offsets of heartbeats: the log says when a run began, also when a micro-batch of it runs again in another."""
 
 from __future__ import annotations
 
