@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from panes.physical.identity import Identity
 from panes.spark.blob import to_bytes
 from panes.spark.chunk_cache import chunk_cache
 from panes.spark.pack import TIME as PACKED_TIME
-from panes.spark.pack import Pack
+from panes.spark.pack import Pack, Packed
 from panes.spark.shard import DIRECTORY, SHIFT_MS, Directory, Shard, Task
 
 WARM = 8  # until what the large micro-batches left is through
@@ -120,7 +119,7 @@ def step(kernel: Kernel, store: Store, feed: Feed, number: int) -> tuple[float, 
     if feed.shards:
         return pack(Pack(kernel, tuple(range(feed.shards))), store, rows)
     blob = to_bytes(kernel.pack(rows))
-    packed: Any = SimpleNamespace(place=0, blob=blob, flush=False, rows_in=rows.num_rows, null_time_rows=0)
+    packed: Any = Packed(0, rows_in=rows.num_rows, blob=blob)
     used, began = process_time(), perf_counter()
     task = Task(Shard(kernel, feed.outputs, Identity({}, {})), store, store)
     for _ in task.rows([packed], feed.watermark(number) // 1_000 + SHIFT_MS):

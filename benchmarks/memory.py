@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from panes.kernels.windows.sliding import SlidingWindows
 from panes.physical.identity import Identity
 from panes.spark.blob import to_bytes
 from panes.spark.memory import Memory
+from panes.spark.pack import Packed
 from panes.spark.results import read_result
 from panes.spark.shard import SHIFT_MS, Shard, Task
 from panes.spark.worker import set_up
@@ -170,11 +170,11 @@ def measured(name: str, size: int) -> dict[str, int]:
 def blobs(case: Case, size: int) -> Iterator[Any]:
     for number, table in enumerate(case.rows(size)):
         blob = to_bytes(case.kernel.pack(table))
-        yield SimpleNamespace(place=number, blob=blob, flush=False, rows_in=table.num_rows, null_time_rows=0)
+        yield Packed(0, number, table.num_rows, blob=blob)
 
 
 def greeting(flush: bool) -> Any:
-    return SimpleNamespace(place=0, blob=None, flush=flush, rows_in=0, null_time_rows=0)
+    return Packed(0, flush=flush)
 
 
 def elsewhere(name: str, size: int) -> dict[str, int]:

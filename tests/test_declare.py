@@ -43,6 +43,10 @@ def from_sql(sql: str) -> Stream:
             {"state_ttl": "1 day", "heartbeat": "1 second", "options": {"connector": "json"}},
         ),
         (
+            f"CREATE STREAM s ({DDL}, WATERMARK FOR ts AS ts) WITH (idle_timeout = '1 minute')",
+            {"time": "ts", "watermark": "0 seconds", "heartbeat": "15 seconds", "idle_timeout": "1 minute"},
+        ),
+        (
             f"CREATE STREAM s ({DDL}) WITH (CONNECTOR = 'JSON', Path = 'In', maxFilesPerTrigger = '1')",
             {"options": {"connector": "json", "path": "In", "maxFilesPerTrigger": "1"}},
         ),
@@ -83,6 +87,9 @@ def test_a_batch_needs_no_watermark() -> None:
         ({"state_ttl": "0 seconds"}, "stream-options"),
         ({"state_ttl": "a while"}, "stream-options"),
         ({"heartbeat": "often"}, "stream-options"),
+        ({"idle_timeout": "1 second"}, "stream-options"),
+        ({"idle_timeout": "0 seconds", "time": "ts", "watermark": "1 second"}, "stream-options"),
+        ({"idle_timeout": "1 second", "changelog": True, "key": ["a"]}, "stream-options"),
     ],
 )
 def test_refused_in_python(options: dict[str, Any], code: str) -> None:
@@ -107,6 +114,7 @@ def test_refused_in_python(options: dict[str, Any], code: str) -> None:
             "WATERMARK FOR",
         ),
         (f"CREATE STREAM s ({DDL}, PRIMARY KEY (nope))", "unknown-column", "CREATE STREAM"),
+        (f"CREATE STREAM s ({DDL}) WITH (idle_timeout = '1 second')", "stream-options", "CREATE STREAM"),
         ("CREATE STREAM s (a INT, A INT)", "ambiguous-column", "CREATE STREAM"),
         (f"CREATE STREAM s ({DDL}) WITH (changelog = 'true')", "stream-options", "CREATE STREAM"),
         (f"CREATE STREAM s ({DDL}) WITH (changelog = 'maybe')", "stream-options", "CREATE STREAM"),

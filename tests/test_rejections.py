@@ -22,20 +22,30 @@ COLUMNS = [Column(name, type_) for name, type_ in TYPES.items()]
 
 
 def catalog() -> Catalog:
-    """t is in event time, arrivals has no time, changes is a changelog, batch and untimed are batch DataFrames."""
+    """t is in event time, arrivals has no time, changes is a changelog, batch and untimed are batch DataFrames.
+
+    clocked has a column as late rows have it.
+    """
     known = Catalog()
     known.streams.put(declare("t", COLUMNS, streaming=True, time="ts", watermark="10 seconds", key=["k"]))
     known.streams.put(declare("arrivals", COLUMNS, streaming=True))
     known.streams.put(declare("changes", COLUMNS, streaming=True, key=["k"], changelog=True))
     known.streams.put(declare("batch", COLUMNS, streaming=False, time="ts"))
     known.streams.put(declare("untimed", COLUMNS, streaming=False))
-    known.sinks.put(Sink("out", {"connector": "console"}))
+    watermark = [Column("_watermark", "int"), *COLUMNS]
+    known.streams.put(declare("clocked", watermark, streaming=True, time="ts", watermark="10 seconds"))
+    for sink in ("out", "more"):
+        known.sinks.put(Sink(sink, {"connector": "console"}))
     known.views.put(View("loop", "SELECT a FROM loop"))
     return known
 
 
 def grouped(window: str, items: str = "count(*)", rest: str = "") -> str:
     return f"SELECT {items} FROM t GROUP BY {window} {rest}"
+
+
+def late(query: str, sink: str) -> str:
+    return f"INSERT INTO out {query} LATE ROWS INTO {sink}"
 
 
 TUMBLING = "tumblingwindow('ss', 10)"
@@ -217,6 +227,24 @@ CLAUSES = [
     ("SELECT sum(a), lag(a) FROM t", "unsupported-clause", "sum(a)"),
     (f"SELECT * FROM ({grouped(TUMBLING, rest='EMIT CHANGES')})", "unsupported-clause", "EMIT CHANGES"),
     (f"WITH x AS ({grouped(TUMBLING, rest='EMIT CHANGES')}) SELECT * FROM x", "unsupported-clause", "EMIT CHANGES"),
+    (grouped(TUMBLING, rest="LATE ROWS INTO out"), "unsupported-clause", "LATE ROWS INTO"),
+    (late(grouped(TUMBLING), "more EMIT CHANGES"), "unsupported-clause", "LATE ROWS INTO"),
+    (late(grouped(TUMBLING), "more LATE ROWS INTO more"), "unsupported-clause", "LATE ROWS INTO"),
+    (late(grouped(TUMBLING), ""), "unsupported-clause", "LATE ROWS INTO"),
+    (late(grouped(TUMBLING), "out"), "unsupported-clause", "LATE ROWS INTO out"),
+    (late("SELECT a FROM t", "more"), "unsupported-clause", "LATE ROWS INTO more"),
+    (late("SELECT lag(a) FROM t EMIT IMMEDIATELY", "more"), "unsupported-clause", "LATE ROWS INTO more"),
+    (late("SELECT lag(a) FROM arrivals", "more"), "unsupported-clause", "LATE ROWS INTO more"),
+    (late("SELECT lag(a) FROM batch", "more"), "unsupported-clause", "LATE ROWS INTO more"),
+    (late("SELECT rank() OVER (PARTITION BY k ORDER BY a) FROM changes", "more"), "unsupported-clause", "LATE ROWS"),
+    (late("SELECT rank() OVER (ORDER BY a) FROM t EMIT CHANGES", "more"), "unsupported-clause", "LATE ROWS INTO more"),
+    (
+        late(f"SELECT count(*) FROM (SELECT * FROM t JOIN untimed USING (k)) GROUP BY {TUMBLING}", "more"),
+        "unsupported-clause",
+        "LATE ROWS INTO more",
+    ),
+    (late(f"SELECT count(*) FROM clocked GROUP BY {TUMBLING}", "more"), "unsupported-clause", "LATE ROWS INTO more"),
+    (late(grouped(TUMBLING), "nowhere"), "unknown-sink", "LATE ROWS INTO nowhere"),
     (grouped(TUMBLING, rest="EMIT NONSENSE"), "unsupported-clause", "EMIT NONSENSE"),
     (grouped(TUMBLING, rest="EMIT"), "unsupported-clause", "EMIT"),
     (grouped(TUMBLING, rest="EMIT CHANGES EMIT CHANGES"), "unsupported-clause", "EMIT"),

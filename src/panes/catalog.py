@@ -42,6 +42,7 @@ class Stream:
     sequence: str | None = None
     state_ttl: int | None = None
     heartbeat: int | None = None
+    idle_timeout: int | None = None
     on_inconsistency: str = "fail"
     preimages: str = "maybe"
     streaming: bool = True
@@ -150,9 +151,16 @@ def check_stream(stream: Stream) -> Stream:
     for name in (*stream.key, *([stream.sequence] if stream.sequence else [])):
         _require_column(stream, name)
     _check_changelog(stream)
-    for what, length in (("state_ttl", stream.state_ttl), ("heartbeat", stream.heartbeat)):
+    for what, length in (
+        ("state_ttl", stream.state_ttl),
+        ("heartbeat", stream.heartbeat),
+        ("idle_timeout", stream.idle_timeout),
+    ):
         if length is not None and length <= 0:
             raise PanesError("stream-options", f"{what} of {stream.name} must be above 0")
+    if stream.idle_timeout is not None and (stream.time is None or stream.changelog):
+        hint = "In arrival mode heartbeat = '…' says how long it takes until something due comes out."
+        raise PanesError("stream-options", f"idle_timeout of {stream.name}, which has no watermark", None, hint)
     return stream
 
 

@@ -19,7 +19,10 @@ from panes.sql.statements import ColumnDef, CreateStream
 
 # Options of CREATE STREAM … WITH that are Panes'; all others are the connector's.
 OWN_OPTIONS = frozenset(
-    ("changelog", "sequence", "state_ttl", "heartbeat", "on_inconsistency", "preimages", "on_error", "dead_letter")
+    (
+        *("changelog", "sequence", "state_ttl", "heartbeat", "idle_timeout", "on_inconsistency", "preimages"),
+        *("on_error", "dead_letter"),
+    )
 )
 
 
@@ -35,6 +38,7 @@ def declare(
     sequence: str | None = None,
     state_ttl: str | None = None,
     heartbeat: str | None = None,
+    idle_timeout: str | None = None,
     on_inconsistency: str = "fail",
     preimages: str = "maybe",
     options: dict[str, str] | None = None,
@@ -52,13 +56,19 @@ def declare(
             changelog,
             sequence,
             _length("state_ttl", state_ttl),
-            _length("heartbeat", heartbeat),
+            *_beats(heartbeat, idle_timeout),
             on_inconsistency,
             preimages,
             streaming,
             options=options or {},
         )
     )
+
+
+def _beats(heartbeat: str | None, idle_timeout: str | None) -> tuple[int | None, int | None]:
+    """The lengths of both; a stream that may be idle has a heartbeat, by default four times while it waits."""
+    beat, timeout = _length("heartbeat", heartbeat), _length("idle_timeout", idle_timeout)
+    return beat if beat is not None or timeout is None else max(timeout // 4, 1000), timeout
 
 
 def _length(what: str, text: str | int | None) -> int | None:
@@ -88,7 +98,6 @@ def declare_from(statement: CreateStream) -> Stream:
             changelog=changelog == "true" or is_debezium(others),
             sequence=options.get("sequence"),
             state_ttl=options.get("state_ttl"),
-            heartbeat=options.get("heartbeat"),
             on_inconsistency=options.get("on_inconsistency", "fail"),
             preimages=options.get("preimages", "maybe"),
             options=others,
@@ -98,10 +107,12 @@ def declare_from(statement: CreateStream) -> Stream:
         stream = replace(stream, on_error=on_error, dead_letter=options.get("dead_letter"))
         check_malformed(stream)
     watermark = statement.watermark
-    if watermark is None:
-        return stream
-    with underlined(watermark.span):
-        return check_stream(replace(stream, time=watermark.column, delay=watermark.delay))
+    if watermark is not None:
+        with underlined(watermark.span):
+            stream = check_stream(replace(stream, time=watermark.column, delay=watermark.delay))
+    with underlined(statement.span):
+        beat, timeout = _beats(options.get("heartbeat"), options.get("idle_timeout"))
+        return check_stream(replace(stream, heartbeat=beat, idle_timeout=timeout))
 
 
 def _column(column: ColumnDef) -> Column:

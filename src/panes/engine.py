@@ -78,6 +78,7 @@ class Engine:
         sequence: str | None = None,
         state_ttl: str | None = None,
         heartbeat: str | None = None,
+        idle_timeout: str | None = None,
         on_inconsistency: str = "fail",
         preimages: str = "maybe",
     ) -> Stream:
@@ -99,6 +100,7 @@ class Engine:
             sequence=sequence,
             state_ttl=state_ttl,
             heartbeat=heartbeat,
+            idle_timeout=idle_timeout,
             on_inconsistency=on_inconsistency,
             preimages=preimages,
         )

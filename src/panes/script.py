@@ -212,6 +212,7 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
             "sequence": stream.sequence,
             "state_ttl": spelled(stream.state_ttl) if stream.state_ttl is not None else None,
             "heartbeat": spelled(stream.heartbeat) if stream.heartbeat is not None else None,
+            "idle_timeout": spelled(stream.idle_timeout) if stream.idle_timeout is not None else None,
             "on_inconsistency": stream.on_inconsistency if stream.changelog else None,
             "preimages": stream.preimages if stream.preimages != "maybe" else None,
             "on_error": stream.on_error if stream.on_error != "fail" else None,

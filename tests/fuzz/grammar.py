@@ -105,7 +105,7 @@ class Grammar:
             (4, self.create_stream),
             (5, self.create_view),
             (2, self.create_sink),
-            (4, lambda: f"INSERT INTO {self.any_of(('out', 'out', 'nowhere'))} {self.query()}"),
+            (4, lambda: f"INSERT INTO {self.any_of(('out', 'out', 'nowhere'))} {self.query()}{self.late()}"),
             (4, lambda: f"EXPLAIN {self.any_of(('', 'FORMAT JSON ', 'FORMAT TEXT ', 'FORMAT XML '))}{self.query()}"),
             (2, self.drop),
             (2, lambda: f"SHOW {self.any_of(('STREAMS', 'VIEWS', 'SINKS', 'TABLES', ''))}"),
@@ -170,7 +170,7 @@ class Grammar:
         options = (
             "connector = 'json'", "path = 'p'", "changelog = 'true'", "changelog = 'maybe'", "sequence = 'a'",
             "state_ttl = '1 day'", "state_ttl = 'soon'", "heartbeat = '1 second'", "on_inconsistency = 'skip'",
-            "kafka.a.b = 'c'", "n = 5", "x", "connector = 'rate'", "connector = 'console'",
+            "idle_timeout = '9 s'", "kafka.a.b = 'c'", "n = 5", "x", "connector = 'rate'", "connector = 'console'",
         )  # fmt: skip
         return self.maybe(0.85, lambda: f" WITH (connector = 'x', {self.list_of(lambda: self.any_of(options))})")
 
@@ -193,6 +193,9 @@ class Grammar:
 
     def emit(self) -> str:
         return " EMIT " + self.any_of(("CHANGES", "ON WINDOW CLOSE", "IMMEDIATELY", "CHANGES", "SOMETIMES"))
+
+    def late(self) -> str:
+        return self.maybe(0.3, lambda: f" LATE ROWS INTO {self.any_of(('late', 'late', 'out', 'nowhere'))}")
 
     def source(self, depth: int) -> str:
         """FROM something; from here on its columns are in scope."""

@@ -21,6 +21,7 @@ CREATE VIEW hot AS SELECT user_id, a, v, flag, ts FROM users WHERE a > 10;
 CREATE VIEW totals AS
   SELECT user_id, window_end() AS till, sum(v) AS total FROM users GROUP BY tumblingwindow('mi', 1), user_id;
 CREATE SINK out WITH (connector = 'console');
+CREATE SINK late WITH (connector = 'console');
 """
 
 COLUMNS = {

@@ -15,12 +15,13 @@ from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.bounded import MOST_BYTES
 from panes.kernels.kernel import SHARD, Kernel
+from panes.kernels.late_rows import CLOCK, LATE, ROW, is_late
 from panes.kernels.state.release import Release
 from panes.kernels.windows.count import CountWindows
 from panes.kernels.windows.session import NUMBER, SessionWindows
 from panes.kernels.windows.slices import SLICE, SliceWindows
 from panes.spark.blob import from_bytes
-from panes.spark.pack import BATCH, PLACE, TIME, Pack
+from panes.spark.pack import BATCH, CONTROL, KEEP, MOMENT, PLACE, STARTED, TIME, TOLD, Pack
 
 KEY, VALUE = "k", "v"
 FOLDS = tuple(
@@ -100,3 +101,57 @@ def test_rows_of_a_shard_stay_in_order() -> None:
     for own in packed(KERNELS["count"], rows).values():
         places = [row[PLACE] for row in own]
         assert places == sorted(places)
+
+
+def sent(kernel: Kernel, rows: pa.Table) -> list[dict[str, Any]]:
+    """All that is sent to shards."""
+    return [one for batch in Pack(kernel, SHARDS)(iter(rows.to_batches())) for one in batch.to_pylist()]
+
+
+def test_rows_in_no_window_are_counted() -> None:
+    """Windows of 2 every 5: of ten rows four are in one."""
+    kernel = SliceWindows(2, 5, TIME, (KEY,), Grouping((SLICE, KEY), FOLDS, ORDER))
+    found = sent(kernel, table([(time, time, 0) for time in range(10)]))
+    assert (sum(one["rows_in"] for one in found), sum(one["no_window_rows"] for one in found)) == (10, 6)
+
+
+@pytest.mark.parametrize(
+    ("control", "told"),
+    [
+        ([False, None], {(50, True, 9)}),  # rows came
+        ([None, None], {(50, False, 9)}),  # a heartbeat
+        ([True, True], set()),  # the end of the input
+    ],
+)
+def test_every_shard_hears_of_rows_and_heartbeats(control: list[bool | None], told: set[tuple[int, bool, int]]) -> None:
+    rows = table([(1, 1, 1), (2, 2, 2)])
+    columns = {CONTROL: control, KEEP: [one is False for one in control], MOMENT: [50, 50], STARTED: [None, 9]}
+    for name, values in columns.items():
+        type_ = pa.bool_() if name in (CONTROL, KEEP) else pa.int64()
+        rows = rows.append_column(name, pa.array(values, type_))
+    found = sent(KERNELS["tumbling"], rows)
+    for shard in SHARDS:
+        own = [one for one in found if one["shard"] == shard and one["moment"] is not None]
+        assert {(one["moment"], one["came"], one["started"]) for one in own} == told
+    blobs = [from_bytes(one["blob"]) for one in found if one["blob"] is not None]
+    assert all({MOMENT, STARTED}.isdisjoint(one.column_names) for one in blobs)
+
+
+def test_the_clock_of_an_operator_below_reaches_every_shard() -> None:
+    rows = table([(1, 1, 1), (2, 2, 2)]).append_column(TOLD, pa.array([None, 70], pa.int64()))
+    found = sent(KERNELS["tumbling"], rows)
+    assert {one["shard"] for one in found if one["clock"] == 70} == set(SHARDS)
+
+
+def test_late_rows_of_an_operator_below_pass_through() -> None:
+    """They are blobs of their own, and no rows of this operator."""
+    late = pa.array(
+        [{ROW: {"a": 1}, CLOCK: 5}, None], pa.struct({ROW: pa.struct({"a": pa.int64()}), CLOCK: pa.int64()})
+    )
+    rows = table([(1, 1, 1), (2, 2, 2)]).append_column(LATE, late)
+    found = sent(KERNELS["count"], rows)
+    blobs = [from_bytes(one["blob"]) for one in found if one["blob"] is not None]
+    assert sorted(one.num_rows for one in blobs) == [1, 1]
+    (passed,) = (one for one in blobs if is_late(one))
+    assert passed[LATE].to_pylist() == [{ROW: {"a": 1}, CLOCK: 5}]
+    assert sum(one["rows_in"] for one in found) == 1

@@ -30,6 +30,7 @@ from panes.physical.identity import Identity
 from panes.spark import processor
 from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache
+from panes.spark.pack import Packed
 from panes.spark.processor import ShardProcessor
 from panes.spark.shard import SHIFT_MS, Directory, Shard
 
@@ -127,12 +128,7 @@ def task(name: str, store: Store, batch: int, blobs: list[Any], query: str = "q"
 def blobs(name: str, batch: int) -> list[Any]:
     """The packed rows of three source partitions; in each micro-batch some rows are new and some are updates."""
     return [
-        SimpleNamespace(
-            place=part << 40,
-            blob=to_bytes(KERNELS[name][0].pack(rows(batch, part))),
-            **{"flush": False, "rows_in": 9, "null_time_rows": 0},
-        )
-        for part in range(3)
+        Packed(0, part << 40, rows_in=9, blob=to_bytes(KERNELS[name][0].pack(rows(batch, part)))) for part in range(3)
     ]
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from panes import Engine
 from panes.kernels.bounded import MOST_BYTES
+from panes.kernels.late_rows import CLOCK, LATE, ROW
 from panes.spark.blob import from_bytes
 from panes.spark.results import LENGTH, Result, read_result, write_result
 
@@ -78,3 +79,10 @@ def test_a_result_that_no_blob_holds_comes_through_spark(spark: SparkSession, tm
     released = ROWS - 1_000 if streaming else ROWS  # the watermark is in whole milliseconds
     found = result.selectExpr("count(*) AS n", "sum(id - before) AS steps", "max(id) AS last").collect()[0]
     assert (found["n"], found["steps"], found["last"]) == (released, released - 1, released - 1)
+
+
+def test_late_rows_are_written_as_they_are_and_not_counted() -> None:
+    late = pa.table({LATE: [{ROW: {"a": 1}, CLOCK: 5}]})
+    done = write_result([pa.table({"v": [1, 2], "other": [0, 0]}), late], ("v",))
+    assert done.rows == 2
+    assert [table.column_names for table in read_result(done.blob, done.file)] == [["v"], [LATE]]

@@ -147,6 +147,16 @@ def test_explain(prefix: str, format_: ExplainFormat, sql: str) -> None:
     assert (statement.format, statement.statement) == (format_, read(sql))
 
 
+def test_late_rows_into() -> None:
+    select = "SELECT lag(a) FROM t"
+    statement = read(f"INSERT INTO out {select} LATE ROWS INTO `late one`")
+    assert isinstance(statement, InsertInto)
+    assert statement.late is not None and statement.late.sink == "late one"
+    without = read(f"INSERT INTO out {select}")
+    assert isinstance(without, InsertInto)
+    assert (without.late, without.query) == (None, statement.query)
+
+
 def test_insert() -> None:
     statement = read("INSERT INTO `out` WITH x AS (SELECT a FROM t) SELECT lag(a) FROM x EMIT IMMEDIATELY")
     assert isinstance(statement, InsertInto) and isinstance(statement.query, SelectStmt)

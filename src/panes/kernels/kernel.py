@@ -66,6 +66,7 @@ class Counters(TypedDict, total=False):
     expired_rows: int
     stale_rows: int
     inconsistent_rows: int
+    no_window_rows: int
     rows_recomputed: int
     unchanged_rows: int
     blocks_read: int
@@ -81,6 +82,8 @@ class Step:
 
     Where many more rows may come out than came in, they are not in `rows` but in `pieces`, after them: tables that are
     made one by one, as they are asked for. Whoever asks counts them: `rows_out` has those in `rows`.
+
+    `late` has the late rows, where somebody asks for them: see `LateRows`.
     """
 
     state: State
@@ -88,6 +91,7 @@ class Step:
     counters: Counters = field(default_factory=Counters)
     wake: int | None = None
     pieces: Iterable[pa.Table] = ()
+    late: pa.Table | None = None
 
     def tables(self) -> Iterator[pa.Table]:
         """All rows that come out, in order; no table is empty."""
@@ -140,7 +144,8 @@ class Kernel(Protocol):
     def pack(self, rows: pa.Table) -> pa.Table:
         """Reduce rows of one source partition before they are shuffled.
 
-        They may be rows of several shards, which the column SHARD tells apart; it stays.
+        They may be rows of several shards, which the column SHARD tells apart; it stays. Rows that are in no window
+        may be left out: whoever calls counts them with `left_out`.
         """
 
     def step(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:

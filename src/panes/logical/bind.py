@@ -51,11 +51,22 @@ def bind(
     """The logical plan of a query or INSERT."""
     binder = Binder(catalog, functions, allocator, {}, count(1))
     query, sink = (statement.query, statement.sink) if isinstance(statement, InsertInto) else (statement, None)
-    if isinstance(statement, InsertInto) and catalog.sinks.get(statement.sink) is None:
-        hint = suggestion(statement.sink, catalog.sinks.names()) or "Declare it with CREATE SINK."
-        raise PanesError("unknown-sink", f"there is no sink {statement.sink}", statement.span, hint)
+    late = statement.late if isinstance(statement, InsertInto) else None
+    if isinstance(statement, InsertInto):
+        _check_sink(statement.sink, statement.span, catalog)
+    if late is not None:
+        _check_sink(late.sink, late.span, catalog)
+        if late.sink.lower() == (sink or "").lower():
+            hint = "Declare another sink for them: they have the columns of the stream."
+            raise PanesError("unsupported-clause", "late rows beside the results in one sink", late.span, hint)
     emit = query.emit if isinstance(query, SelectStmt) else None
-    return DataSink(bind_query(query, binder, derived=False), sink, emit)
+    return DataSink(bind_query(query, binder, derived=False), sink, emit, late)
+
+
+def _check_sink(name: str, span: Span, catalog: Catalog) -> None:
+    if catalog.sinks.get(name) is None:
+        hint = suggestion(name, catalog.sinks.names()) or "Declare it with CREATE SINK."
+        raise PanesError("unknown-sink", f"there is no sink {name}", span, hint)
 
 
 def bind_query(query: Query, binder: Binder, derived: bool) -> Plan:

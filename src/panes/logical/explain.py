@@ -54,10 +54,11 @@ def _info(plan: Plan) -> Info:
             return _over(plan)
         case Project(fields=fields):
             return {"fields": [_field(field) for field in fields]}
-        case DataSink(sink=sink, emit=emit):
+        case DataSink(sink=sink, emit=emit, late=late):
             return {
                 "sink": sink or "result",
                 **({"emit": emit.emit.value.lower()} if emit is not None else {}),
+                **({"late_rows": late.sink} if late is not None else {}),
             }
         case _:
             assert_never(plan)

@@ -11,7 +11,7 @@ from panes.source import Span
 from panes.sql.calls import Call
 from panes.sql.expr import Expr
 from panes.sql.over import OrderKey
-from panes.sql.statements import EmitClause
+from panes.sql.statements import EmitClause, LateRowsClause
 from panes.sql.windows import Kind
 
 
@@ -137,6 +137,7 @@ class DataSink:
     input: Plan
     sink: str | None = None
     emit: EmitClause | None = None
+    late: LateRowsClause | None = None
 
 
 Plan: TypeAlias = (

@@ -40,16 +40,18 @@ def rows(plan: Plan) -> Row:
 
 def _info(plan: Plan) -> Info:
     match plan:
-        case DataSource(stream=stream, columns=columns, streaming=streaming, changelog=changelog, computed=computed):
-            input_ = "changelog" if changelog else "append-only"
+        case DataSource(columns=columns, computed=computed):
+            input_ = "changelog" if plan.changelog else "append-only"
             return {
-                "stream": stream,
+                "stream": plan.stream,
                 "columns": list(columns),
                 **({"computed": [f"{one.sql} -> {one.name}" for one in computed]} if computed else {}),
-                "input": input_ if streaming else f"batch {input_}",
+                "input": input_ if plan.streaming else f"batch {input_}",
+                **({"rows": "whole"} if plan.whole else {}),
             }
-        case Watermark(time=time, delay=delay):
-            return {"mode": Mode.EVENT_TIME.value, "time": time, "delay": spelled(delay)}
+        case Watermark(time=time, delay=delay, idle_timeout=timeout):
+            known = {"mode": Mode.EVENT_TIME.value, "time": time, "delay": spelled(delay)}
+            return {**known, **({"idle_timeout": spelled(timeout)} if timeout is not None else {})}
         case SparkQuery(sql=sql, keeps_state=keeps_state):
             return {"sql": sql, "engine": "spark", **({"state": "bounded by the watermark"} if keeps_state else {})}
         case StatefulFunction(placement=placement, calls=calls):
@@ -73,6 +75,7 @@ def _info(plan: Plan) -> Info:
                 "sink": plan.sink or "result",
                 "output": "changelog" if plan.changelog else "append",
             }
+            info |= {"late_rows": plan.late} if plan.late is not None else {}
             return info | ({"key": list(plan.key) or None} if plan.changelog else {})
         case _:
             assert_never(plan)
@@ -95,7 +98,9 @@ def _placement(placement: Placement, waits: list[str]) -> Info:
     info["parallelism"] = 1 if placement.one_shard else "shards"
     if waits:
         info["waits"] = " and ".join(waits)
-    if placement.late:
+    if placement.late_into is not None:
+        info |= {"late": f"into {placement.late_into}", "partials": "none"}
+    elif placement.late:
         info["late"] = "dropped"
     return info
 

@@ -12,6 +12,7 @@ from panes.logical import plan as logical
 from panes.logical.traits import Clock, Traits, closes_with_window, passed_on, traits, waits_for_rows
 from panes.physical.bounded import check_order, check_over, check_time, could_stream, holds_rows, starts_unbounded
 from panes.physical.emit import EmitDecision, decide, features
+from panes.physical.late_rows import check_late_rows
 from panes.physical.plan import (
     Argument,
     DataSink,
@@ -49,18 +50,26 @@ class Lowering:
     state_ttl: int | None
     on_inconsistency: str
     keeps_state: bool
+    late_into: str | None
 
 
 def lower(plan: logical.DataSink, functions: Functions) -> DataSink:
     """The physical plan of a statement, its EMIT and its state checked."""
     lowering = Lowering(
-        functions, decide(plan, plan.emit), _state_ttl(plan), _on_inconsistency(plan), bool(features(plan))
+        functions,
+        decide(plan, plan.emit),
+        _state_ttl(plan),
+        _on_inconsistency(plan),
+        bool(features(plan)),
+        plan.late.sink if plan.late is not None else None,
     )
     done = _lower(plan.input, lowering)
+    if plan.late is not None:
+        check_late_rows(plan, done.plan, plan.late)
     known = traits(plan)
     columns = tuple(column.name for column in known.columns or ())
     key = _key(plan.input) if done.changelog else ()
-    return DataSink(done.plan, plan.sink, columns, done.changelog, key)
+    return DataSink(done.plan, plan.sink, columns, done.changelog, key, lowering.late_into)
 
 
 def _state_ttl(plan: logical.Plan) -> int | None:
@@ -130,11 +139,14 @@ def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
         for one in stream.columns
         if one.computed is not None and one.name.lower() in read
     )
-    source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog, computed)
+    whole = lowering.late_into is not None
+    source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog, computed, whole)
     has_clock = stream.streaming or stream.state_ttl is not None  # in a batch, state expires as in a stream
     clocked = lowering.keeps_state and has_clock and not stream.changelog
     if clocked and stream.time is not None and stream.time.lower() in (name.lower() for name in plan.columns):
-        source = Watermark(source, stream.time, stream.delay or 0)  # a batch need not say how late rows may be
+        source = Watermark(
+            source, stream.time, stream.delay or 0, stream.idle_timeout
+        )  # a batch need not say how late rows may be
     if not stream.changelog:
         return Lowered(source)
     if stream.preimages == "maybe" or stream.sequence is not None:
@@ -174,17 +186,19 @@ def _placement(
     lowering: Lowering,
 ) -> Placement:
     mode = _mode(inner, below)
+    late = mode == Mode.EVENT_TIME and not below.late_done and emit != EmitMode.IMMEDIATELY
     return Placement(
         tuple(partition_by),
         mode,
         emit,
         state,
-        late=mode == Mode.EVENT_TIME and not below.late_done and emit != EmitMode.IMMEDIATELY,
+        late=late,
         time=None if inner.changelog else inner.time,  # a deleted row may have none
         time_shift=inner.time_shift if inner.time is not None else 0,
         key=inner.key,
         state_ttl=lowering.state_ttl,
         on_inconsistency=lowering.on_inconsistency if below.changelog else "fail",
+        late_into=lowering.late_into if late else None,
     )
 
 
@@ -299,7 +313,7 @@ def _over(plan: logical.OverWindow, lowering: Lowering) -> Lowered:
         placement = _with_sequences(placement, inner)
     elif changes:
         expires = not below.changelog and inner.clock != Clock.NONE  # by the times of rows that only come
-        placement = replace(placement, late=False, state_ttl=placement.state_ttl if expires else None)
+        placement = replace(placement, late=False, late_into=None, state_ttl=placement.state_ttl if expires else None)
     reads_changes = below.changelog and (inner.streaming or inner.changelog)  # a batch result has inserts alone
     operator = OverWindow(
         below.plan,

@@ -46,8 +46,8 @@ class Strategy(Enum):
 class Placement:
     """How an operator runs: by what its rows are sharded, in which order it sees them, and what it keeps.
 
-    `late` is True for the one operator of a query that drops late rows. No `partition_by` means one shard. `sequence`
-    orders the changes of a changelog's key.
+    `late` is True for the one operator of a query that drops late rows, `late_into` is the sink that gets them, if any.
+    No `partition_by` means one shard. `sequence` orders the changes of a changelog's key.
     """
 
     partition_by: tuple[str, ...]
@@ -61,6 +61,7 @@ class Placement:
     state_ttl: int | None = None
     sequence: str | None = None
     on_inconsistency: str = "fail"
+    late_into: str | None = None
 
     @property
     def one_shard(self) -> bool:
@@ -103,20 +104,24 @@ class Order:
 
 @dataclass(frozen=True)
 class DataSource:
+    """`whole` says that each row is carried whole, beside the columns that are read: it may be late."""
+
     stream: str
     columns: tuple[str, ...]
     streaming: bool
     changelog: bool
     computed: tuple[Output, ...] = ()  # those of the columns that are computed from others
+    whole: bool = False
 
 
 @dataclass(frozen=True)
 class Watermark:
-    """The clock of a stream: its largest time so far, less `delay` microseconds."""
+    """The clock of a stream: its largest time so far, less `delay` microseconds; without rows it goes on by itself."""
 
     input: Plan
     time: str
     delay: int
+    idle_timeout: int | None = None
 
 
 @dataclass(frozen=True)
@@ -211,6 +216,7 @@ class DataSink:
     columns: tuple[str, ...]
     changelog: bool
     key: tuple[str, ...]
+    late: str | None = None  # the sink of late rows
 
 
 Plan: TypeAlias = (

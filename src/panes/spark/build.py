@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from panes.functions import Functions
 from panes.kernels.changelog.changes import CHANGE
+from panes.kernels.late_rows import LATE, WHOLE
 from panes.physical import plan as physical
 from panes.physical.chain import Stateful, streams_before_operators
 from panes.physical.identity import Identity
@@ -22,7 +23,7 @@ from panes.spark.expressions import quoted, shifted, type_of
 from panes.spark.heartbeat import heartbeat
 from panes.spark.normalize import normalize
 from panes.spark.over import over
-from panes.spark.pack import CONTROL, KEEP, NOW, WATERMARK
+from panes.spark.pack import CONTROL, KEEP, NOW, STARTED, WATERMARK
 from panes.spark.pair import paired
 from panes.spark.progress import metrics_name
 from panes.spark.projection import HIDDEN
@@ -121,15 +122,17 @@ class Builder:
     def _with_control(self, plan: physical.DataSource) -> DataFrame:
         """A stream's rows, and beside them the end of the input and heartbeats."""
         source = self.source(plan.stream)
-        scripted = [name for name in (NOW, CONTROL) if name in source.columns]
-        return self._controlled(source.selectExpr(*_columns(plan), *scripted), [plan.stream])
+        whole = [_whole(source)] if plan.whole else []
+        scripted = [name for name in (NOW, STARTED, CONTROL) if name in source.columns]
+        return self._controlled(source.selectExpr(*_columns(plan), *whole, *scripted), [plan.stream])
 
     def _controlled(self, rows: DataFrame, streams: Iterable[str]) -> DataFrame:
         """Rows, and beside them the end of the input and the heartbeats of these streams."""
         others = [self.control.selectExpr(f"true AS {CONTROL}")] if self.control is not None else []
         beats = [self.heartbeats[name.lower()] for name in streams if name.lower() in self.heartbeats]
         if beats:
-            others.append(heartbeat(self.spark, min(beats)).selectExpr(f"CAST(NULL AS BOOLEAN) AS {CONTROL}"))
+            beat = heartbeat(self.spark, min(beats))
+            others.append(beat.selectExpr(f"CAST(NULL AS BOOLEAN) AS {CONTROL}", f"started AS {STARTED}"))
         if others and CONTROL not in rows.columns:
             rows = rows.selectExpr("*", f"false AS {CONTROL}")
         for other in others:
@@ -139,6 +142,12 @@ class Builder:
 
 def _columns(plan: physical.DataSource) -> list[str]:
     return [*(quoted(name) for name in plan.columns), *([CHANGE] if plan.changelog else [])]
+
+
+def _whole(source: DataFrame) -> str:
+    """The whole row of a stream, as it comes from there."""
+    names = [name for name in source.columns if name not in HIDDEN]
+    return f"struct({', '.join(quoted(name) for name in names)}) AS {WHOLE}"
 
 
 def _mark(reader: Reader, changelog: bool) -> str | None:
@@ -151,7 +160,8 @@ def _mark(reader: Reader, changelog: bool) -> str | None:
 
 def _filtered(below: DataFrame, predicates: Sequence[str], mark: str | None) -> DataFrame:
     if mark is None:
-        return below.where(" AND ".join(f"({predicate})" for predicate in predicates))
+        condition = " AND ".join(f"({guarded(predicate, below)})" for predicate in predicates)
+        return below.where(f"{LATE} IS NOT NULL OR ({condition})" if LATE in below.columns else condition)
     passed = [mark] if mark in below.columns else []
     condition = " AND ".join([*passed, *(f"({guarded(predicate, below)})" for predicate in predicates)])
     others = [quoted(name) for name in below.columns if name != mark]
@@ -160,7 +170,7 @@ def _filtered(below: DataFrame, predicates: Sequence[str], mark: str | None) -> 
 
 def _carried(reader: Reader, changelog: bool) -> Collection[str]:
     """What goes along with every row beside its columns."""
-    return HIDDEN if reader is Reader.OPERATOR else (CHANGE, PASS) if changelog else ()
+    return HIDDEN if reader is Reader.OPERATOR else (CHANGE, PASS, LATE) if changelog else (LATE,)
 
 
 def _projected(below: DataFrame, fields: Sequence[physical.Output], carried: Collection[str]) -> DataFrame:
@@ -216,10 +226,18 @@ def _behind_barrier(rows: DataFrame, time: str) -> DataFrame:
 
 
 def _marked(rows: DataFrame) -> DataFrame:
-    """Rows of which those that only control something are not kept."""
-    return rows.selectExpr("*", f"coalesce(NOT {CONTROL}, false) AS {KEEP}") if CONTROL in rows.columns else rows
+    """Rows of which those that only control something, or are late, are not kept."""
+    if CONTROL not in rows.columns:
+        return rows
+    on_time = f" AND {LATE} IS NULL" if LATE in rows.columns else ""
+    return rows.selectExpr("*", f"coalesce(NOT {CONTROL}, false){on_time} AS {KEEP}")
 
 
 def guarded(sql: str, below: DataFrame) -> str:
-    """An expression that is not evaluated for rows that WHERE removed: `a / b` after `WHERE b <> 0` must not fail."""
-    return f"CASE WHEN {KEEP} THEN {sql} END" if KEEP in below.columns else sql
+    """An expression that is not evaluated for rows that WHERE removed: `a / b` after `WHERE b <> 0` must not fail.
+
+    Nor for late rows, which have no values.
+    """
+    if KEEP in below.columns:
+        return f"CASE WHEN {KEEP} THEN {sql} END"
+    return f"CASE WHEN {LATE} IS NULL THEN {sql} END" if LATE in below.columns else sql

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, StructField, StructType, TimestampNTZType, TimestampType
 
+from panes.kernels.idle import Idle
 from panes.kernels.kernel import Kernel
+from panes.kernels.late_rows import CLOCK, LATE, ROW, WHOLE
 from panes.kernels.state.release import Release
 from panes.physical import plan as physical
 from panes.physical.chain import Stateful, is_clocked, operator_name, operators_below, sessions_below, watermarks
@@ -14,7 +17,7 @@ from panes.physical.lineage import definitions, source_of, written_out
 from panes.spark.expressions import LATEST, epoch_micros, quoted, type_of
 from panes.spark.failing_rows import Names
 from panes.spark.operator import Operator, identity, run
-from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME
+from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME, TOLD
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -45,15 +48,36 @@ def operate(
         builder.metrics(below, feeds_another),
         feeds_another,
         passes_flush=feeds_another and CONTROL in projection.below.columns,
+        idle=_idle(plan),
+        passes_clock=feeds_another and (_idle(plan) is not None or TOLD in projection.below.columns),
         behind=sessions_below(plan.input),
         takes_rejected=takes_rejected,
         names=Names(operator_name(plan), projection.functions, projection.texts(by)),
         legend=projection.legend,
+        late=_late_type(projection),
+        drops_late=plan.placement.late_into is not None,
     )
-    rows = projection.rows(sorted(by), shards, clocked=is_clocked(plan.input))
+    rows = projection.rows(sorted(by), shards, clocked=is_clocked(plan.input), idle=operator.idle is not None)
     whose = identity(operator, rows, builder.spark) if rows.isStreaming else None
     builder.identities.extend([whose] if whose is not None else [])
     return run(operator, rows, builder.spark, whose, last_watermark(plan, builder))
+
+
+def _idle(plan: Stateful) -> Idle | None:
+    """How long the stream may be without rows that this operator reads, if it is the first and has a clock."""
+    if operators_below(plan.input) or plan.placement.mode != physical.Mode.EVENT_TIME:
+        return None
+    timeouts = [(one.idle_timeout, one.delay) for one in watermarks(plan.input)]
+    return next((Idle(timeout, delay) for timeout, delay in timeouts if timeout is not None), None)
+
+
+def _late_type(projection: Projection) -> DataType | None:
+    """The type of late rows: those of this operator, or of one below."""
+    types = {field.name: field.dataType for field in projection.below.schema.fields}
+    if projection.placement.late_into is None:
+        return types.get(LATE)
+    clock = TimestampNTZType() if projection.time_type == "timestamp_ntz" else TimestampType()
+    return StructType([StructField(ROW, types[WHOLE]), StructField(CLOCK, clock)])
 
 
 def _depends_on(plan: Stateful) -> dict[str, Any]:

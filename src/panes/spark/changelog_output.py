@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
 from panes.kernels.duck import query, quoted
+from panes.kernels.late_rows import LATE
 from panes.spark.expressions import quoted as spark_quoted
 from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import IDENTITY
@@ -21,20 +22,25 @@ PASS = "panes_pass"
 
 def changelog_output(changes: DataFrame) -> DataFrame:
     """The changelog that a user sees: `_change_type` first, no pair with equal sides."""
-    names = [name for name in changes.columns if name not in (CHANGE, PASS, *IDENTITY)]
+    names = [name for name in changes.columns if name not in (CHANGE, PASS, LATE, *IDENTITY)]
+    late = [LATE] if LATE in changes.columns else []
     selected = changes.selectExpr(
         f"{CHANGE} AS {CHANGE}",
         *(f"{spark_quoted(name)} AS c{i}" for i, name in enumerate(names)),
+        *late,
         PASS if PASS in changes.columns else f"true AS {PASS}",
     )
     schema = selected.drop(PASS).schema
     done = selected.mapInArrow(ChangelogOutput(len(names), memory_of(changes.sparkSession)), schema)
-    return done.selectExpr(CHANGE, *(f"c{i} AS {spark_quoted(name)}" for i, name in enumerate(names)))
+    return done.selectExpr(CHANGE, *(f"c{i} AS {spark_quoted(name)}" for i, name in enumerate(names)), *late)
 
 
 @dataclass(frozen=True)
 class ChangelogOutput:
-    """The function that runs in `mapInArrow`; a preimage is directly before its postimage, maybe in the next batch."""
+    """The function that runs in `mapInArrow`; a preimage is directly before its postimage, maybe in the next batch.
+
+    Late rows are no changes: they pass.
+    """
 
     width: int
     memory: Memory = field(default_factory=Memory)
@@ -70,6 +76,9 @@ class ChangelogOutput:
                 ELSE {CHANGE} END AS became
             FROM parts WINDOW w AS (ORDER BY place) ORDER BY place"""
         placed = table.append_column("place", pa.array(range(table.num_rows), pa.int64()))
-        became = query(sql, parts=placed)["became"]
+        became = query(sql, parts=placed.select([CHANGE, PASS, "place", *columns]))["became"]
         changed = table.set_column(table.column_names.index(CHANGE), CHANGE, became.cast(pa.string()))
-        return changed.filter(pc.is_valid(became)).drop_columns([PASS])
+        passes = pc.is_valid(became)
+        if LATE in table.column_names:
+            passes = pc.or_(passes, pc.is_valid(table[LATE]))
+        return changed.filter(passes).drop_columns([PASS])

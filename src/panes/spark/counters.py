@@ -7,6 +7,7 @@ from datetime import datetime
 # What every progress report has, by name: sums over all shards of counters of the micro-batch and of gauges …
 SUMS = (
     *("rows_in", "rows_out", "late_rows", "null_time_rows", "expired_rows", "stale_rows", "inconsistent_rows"),
+    "no_window_rows",
     *("rows_recomputed", "unchanged_rows", "blocks_read"),
     *("chunks_read", "bytes_read", "cache_hits", "bytes_cached", "kernel_us"),
     *("open_windows", "buffered_rows", "groups", "state_bytes"),

@@ -32,6 +32,7 @@ class Insert:
     folder: str
     number: int = 1  # of those into its sink
     letters: tuple[Insert, ...] = ()  # those that write the dead letters of its streams
+    late: Sink | None = None  # the one of LATE ROWS INTO
 
     @property
     def name(self) -> str:
@@ -42,9 +43,14 @@ class Insert:
         return self.sink.name if self.number == 1 else f"{self.sink.name}-{self.number}"
 
     @property
-    def files(self) -> Files:
+    def sinks(self) -> tuple[Sink, ...]:
+        return (self.sink,) if self.late is None else (self.sink, self.late)
+
+    @property
+    def files(self) -> list[Files]:
         found = (read_folder(stream) for stream in self.streams)
-        return Files(self.sink.name, written_folder(self.sink), tuple(path for path in found if path is not None))
+        read = tuple(path for path in found if path is not None)
+        return [Files(sink.name, written_folder(sink), read) for sink in self.sinks]
 
 
 def insert(compiled: Compiled, catalog: Catalog, checkpoint: str, before: Sequence[Insert]) -> Insert:
@@ -56,7 +62,9 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: str, before: Sequen
     streams = streams_of(compiled.physical, catalog)
     dead = ((stream, dead_letter_sink(stream, catalog)) for stream in streams if stream.dead_letter is not None)
     letters = tuple(_letters(stream, _with_secrets(to), checkpoint) for stream, to in dead)
-    return Insert(compiled, _with_secrets(sink), streams, tuple(catalog.view_texts()), folder, number, letters)
+    late = catalog.sinks.get(compiled.physical.late) if compiled.physical.late is not None else None
+    late = _with_secrets(late) if late is not None else None
+    return Insert(compiled, _with_secrets(sink), streams, tuple(catalog.view_texts()), folder, number, letters, late)
 
 
 def _with_secrets(sink: Sink) -> Sink:

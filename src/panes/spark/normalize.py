@@ -12,7 +12,7 @@ from panes.physical import plan as physical
 from panes.physical.lineage import definitions
 from panes.spark.chain import operate
 from panes.spark.expressions import quoted
-from panes.spark.pack import BATCH, CONTROL, KEEP, PLACE, TIME
+from panes.spark.pack import BATCH, BESIDE, KEEP, PLACE, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -43,4 +43,4 @@ def normalize(plan: physical.Normalize, below: DataFrame, builder: Builder, feed
     outputs = [*((name, projection.type(name)) for name in own.values()), (CHANGE, "string")]
     done = operate(plan, kernel, projection, key, outputs, builder, feeds_another, takes_rejected=True)
     columns = [f"{column} AS {quoted(name)}" for name, column in own.items()]
-    return done.selectExpr(*columns, CHANGE, *([CONTROL] if CONTROL in done.columns else []))
+    return done.selectExpr(*columns, CHANGE, *(name for name in BESIDE if name in done.columns))

@@ -8,8 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql.types import DataType
 
+from panes.kernels.idle import Idle
 from panes.kernels.kernel import Clock, Kernel, State
+from panes.kernels.late_rows import LATE, LateRows, judge_of
 from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity
 from panes.spark.batch_state import BatchState
@@ -17,7 +20,7 @@ from panes.spark.counters import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SU
 from panes.spark.failing_rows import Named, Names
 from panes.spark.inbox import Inbox
 from panes.spark.memory import Memory, memory_of
-from panes.spark.pack import CONTROL, PACKED, WATERMARK, Pack
+from panes.spark.pack import CONTROL, PACKED, TOLD, WATERMARK, Pack
 from panes.spark.processor import ShardProcessor
 from panes.spark.results import write_result
 from panes.spark.session import settings
@@ -41,10 +44,14 @@ class Operator:
     metrics: str  # the name of its counters in a progress report
     feeds_another: bool = False  # another stateful operator reads the result
     passes_flush: bool = False  # the end of the input is passed on to it, as a row
+    idle: Idle | None = None  # of a stream that is read here and may be idle
+    passes_clock: bool = False  # the clock is passed on, which may be ahead of the watermark
     behind: int = 0  # microseconds by which its clock is behind the watermark
     takes_rejected: bool = False  # rows that WHERE rejects come to the kernel, too
     names: Names = field(default_factory=Names)  # for errors
     legend: Mapping[str, str] = field(default_factory=dict)
+    late: DataType | None = None  # of late rows, where somebody asks for them
+    drops_late: bool = False  # it is this operator that they are late for
 
 
 def run(
@@ -56,10 +63,15 @@ def run(
     """
     shards = shard_ids(operator.shards)
     outputs = [*operator.outputs, *([(CONTROL, "boolean")] if operator.passes_flush else [])]
+    outputs += [(TOLD, "bigint")] if operator.passes_clock else []
     nothing = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {t}) AS {name}" for name, t in outputs)).limit(0)
     names = tuple(name for name, _ in operator.outputs)
+    if operator.late is not None:
+        nothing = spark.createDataFrame([], nothing.schema.add(LATE, operator.late))
     schema, unpack = nothing.schema, Unpack(nothing.toArrow().schema)
-    kernel = Named(operator.kernel, operator.names)
+    kernel: Kernel = Named(operator.kernel, operator.names)
+    if operator.drops_late:
+        kernel = LateRows(kernel, judge_of(operator.kernel))
     memory = memory_of(spark)
     pack = Pack(kernel, shards, operator.takes_rejected, memory)
     if whose is None:
@@ -68,7 +80,7 @@ def run(
         return done.mapInArrow(unpack, schema)
     clocked = rows.withWatermark(WATERMARK, "0 seconds") if WATERMARK in rows.columns else rows
     packed = clocked.drop(WATERMARK).mapInArrow(pack, PACKED)
-    processor = ShardProcessor(Shard(kernel, names, whose, operator.behind, memory))
+    processor = ShardProcessor(Shard(kernel, names, whose, operator.behind, memory, operator.idle))
     event_time = "at" if operator.feeds_another else ""
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time

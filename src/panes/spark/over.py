@@ -26,7 +26,7 @@ from panes.spark.chain import operate, passed_arrival, release, ties
 from panes.spark.expressions import known_type, quoted
 from panes.spark.finish import finished
 from panes.spark.frames import over_frame
-from panes.spark.pack import BATCH, CONTROL, IDENTITY, PLACE, TIME
+from panes.spark.pack import BATCH, BESIDE, IDENTITY, PLACE, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def over(plan: physical.OverWindow, below: DataFrame, builder: Builder, feeds_an
     post += [f"{column} AS {name}" for name, column in passed.items()]
     if plan.placement.emit == physical.EmitMode.CHANGES:
         post.append(CHANGE if from_kernel else f"'{INSERT}' AS {CHANGE}")
-    return done.selectExpr(*dict.fromkeys(post), *([CONTROL] if CONTROL in done.columns else []))
+    return done.selectExpr(*dict.fromkeys(post), *(name for name in BESIDE if name in done.columns))
 
 
 def _identity(plan: physical.OverWindow, projection: Projection) -> tuple[str, ...]:

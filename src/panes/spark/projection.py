@@ -11,14 +11,15 @@ from pyspark.sql.types import DataType, StructType
 from panes.errors import PanesError
 from panes.kernels.changelog.changes import CHANGE
 from panes.kernels.kernel import SHARD
+from panes.kernels.late_rows import WHOLE
 from panes.physical import plan as physical
 from panes.physical.identity import column_name
 from panes.physical.lineage import Definitions, written_out
 from panes.spark.expressions import compared_type, known_type, quoted, shifted, type_of
-from panes.spark.pack import BATCH, CONTROL, IDENTITY, KEEP, NOW, PLACE, TIME, WATERMARK
+from panes.spark.pack import BATCH, BESIDE, IDENTITY, KEEP, MOMENT, NOW, PLACE, STARTED, TIME, WATERMARK
 
 NAME = re.compile(r"\(*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[A-Za-z_]\w*))\)*")
-HIDDEN = frozenset((KEEP, CONTROL, WATERMARK, NOW, CHANGE, *IDENTITY))
+HIDDEN = frozenset((KEEP, WATERMARK, NOW, STARTED, CHANGE, WHOLE, *BESIDE, *IDENTITY))
 
 
 def _without_guard(sql: str) -> str:
@@ -154,14 +155,19 @@ class Projection:
         """The columns of the rows below that are the query's."""
         return [name for name in self.below.columns if name not in HIDDEN]
 
-    def rows(self, by: Iterable[str], shards: int, clocked: bool) -> DataFrame:
-        """The kernel's rows, with their time and their shard; `clocked` if a clock is there already."""
+    def rows(self, by: Iterable[str], shards: int, clocked: bool, idle: bool) -> DataFrame:
+        """The kernel's rows, with their time and their shard; `clocked` if a clock is there already.
+
+        With `idle` they tell when they came, and heartbeats do.
+        """
         sql = {name: text for text, name in self._names.items()}
         shard_by = ", ".join(sql[name] for name in by)
         shard = f"pmod(hash({shard_by}), {shards})" if shard_by and shards > 1 else "0"
         columns = [f"{text} AS {name}" for name, text in sql.items()]
         columns += [f"{self.time} AS {TIME}", f"CAST({shard} AS INT) AS {SHARD}"]
-        columns += [name for name in (KEEP, CONTROL) if name in self.below.columns]
+        columns += [name for name in (KEEP, WHOLE, *BESIDE) if name in self.below.columns]
+        columns += [f"unix_micros(CAST({self.now} AS TIMESTAMP)) AS {MOMENT}"] if idle else []
+        columns += [STARTED] if idle and STARTED in self.below.columns else []
         columns += [self._clock()] if self.below.isStreaming and not clocked else []
         return self.below.selectExpr(*columns)
 

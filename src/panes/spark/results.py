@@ -16,6 +16,7 @@ from tempfile import NamedTemporaryFile
 import pyarrow as pa
 
 from panes.kernels.bounded import bounded
+from panes.kernels.late_rows import is_late
 from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.worker import local_folder
 
@@ -24,7 +25,7 @@ LENGTH = 8  # bytes, before each blob of a file
 
 @dataclass(frozen=True)
 class Result:
-    """Rows that were written: the first ones in `blob`, those that follow in `file`."""
+    """What was written: the first rows in `blob`, those that follow in `file`. Late rows are not among `rows`."""
 
     rows: int = 0
     blob: bytes | None = None
@@ -32,20 +33,24 @@ class Result:
 
 
 def write_result(tables: Iterable[pa.Table], outputs: tuple[str, ...]) -> Result:
-    """The columns of the result that somebody reads; tables are asked for one by one."""
-    parts = (part for table in tables for part in bounded(table.select(outputs)))
+    """The columns of the result that somebody reads, and late rows as they are; tables are asked for one by one."""
+    parts = (part for table in tables for part in bounded(table if is_late(table) else table.select(outputs)))
     first, second = next(parts, None), next(parts, None)
     if first is None or second is None:
-        return Result() if first is None else Result(first.num_rows, to_bytes(first))
-    rows, blob = first.num_rows, to_bytes(first)
+        return Result() if first is None else Result(_rows(first), to_bytes(first))
+    rows, blob = _rows(first), to_bytes(first)
     del first
     with NamedTemporaryFile(dir=local_folder(), prefix="panes-result-", delete=False) as file:
         for part in chain([second], parts):
-            rows += part.num_rows
+            rows += _rows(part)
             written = to_bytes(part)
             file.write(len(written).to_bytes(LENGTH, "little"))
             file.write(written)
     return Result(rows, blob, file.name)
+
+
+def _rows(part: pa.Table) -> int:
+    return 0 if is_late(part) else int(part.num_rows)
 
 
 def read_result(blob: bytes | None, file: str | None) -> Iterator[pa.Table]:

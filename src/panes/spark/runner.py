@@ -29,13 +29,15 @@ from panes.connectors import delta
 from panes.connectors.kafka import CONNECTOR, check_loop, kafka_sink
 from panes.errors import PanesError
 from panes.physical import plan as physical
+from panes.physical.late_rows import WATERMARK
+from panes.spark.batch_writers import check_layout
 from panes.spark.build import Builder
 from panes.spark.dead_letters import begins_at_the_end, wait_for_position
 from panes.spark.failures import failure, refused_by_spark
 from panes.spark.folders import check_folders, folder
 from panes.spark.heartbeat import NEVER
 from panes.spark.inserts import Insert, with_letters
-from panes.spark.kafka.sink import check_result
+from panes.spark.kafka.sink import check_columns, check_result
 from panes.spark.lock import locked
 from panes.spark.news import News, listening
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
@@ -59,7 +61,7 @@ def run(inserts: Sequence[Insert], checkpoint: str, how: Run) -> None:
     whole = store_path(checkpoint, how.spark)
     check_seal(whole)
     inserts = with_letters(inserts, how.spark)
-    check_folders([one.files for one in inserts])
+    check_folders([files for one in inserts for files in one.files])
     flush = how.flush or any(flush_began(store_path(one.folder, how.spark)) for one in inserts)
     how = replace(how, once=how.once or flush, flush=flush)
     ready = [_ready(one, how) for one in inserts]
@@ -127,7 +129,7 @@ class Ready:
     record: Record
 
     def start(self, how: Run) -> Running:
-        drains = how.flush and forgets(self.insert.sink)
+        drains = how.flush and any(forgets(sink) for sink in self.insert.sinks)
         writer = self.writer
         if how.once and not drains:
             writer = writer.trigger(availableNow=True)
@@ -185,15 +187,20 @@ class Running:
 
 def _ready(one: Insert, how: Run) -> Ready:
     """Build the query of an INSERT and compare it with what its checkpoint says."""
-    check_sink(one.sink, one.compiled.physical.changelog)
-    check_loop(one.sink, one.streams)
-    delta.check_loop(one.sink, one.streams)
+    for sink in one.sinks:
+        check_sink(sink, sink is one.sink and one.compiled.physical.changelog)
+        check_loop(sink, one.streams)
+        delta.check_loop(sink, one.streams)
+        check_connector(sink, how.spark)
+        check_layout(sink, one.late is not None, how.spark)
     if one.sink.options["connector"] == CONNECTOR:
         check_result(kafka_sink(one.sink), one.sink.name, one.compiled)
-    check_connector(one.sink, how.spark)
+    if one.late is not None and one.late.options["connector"] == CONNECTOR:
+        check_columns(kafka_sink(one.late), one.late.name, [*one.streams[0].column_names, WATERMARK])
     folder = store_path(one.folder, how.spark)
     if not began(folder):
-        check_unwritten(one.sink, how.spark)
+        for sink in one.sinks:
+            check_unwritten(sink, how.spark)
     old = read_record(folder)
     shards = how.shards or (old.shards if old is not None else shards_of(how.spark))
     frames = {**how.frames, **declared(one.streams, how.frames, how.spark)}
@@ -223,7 +230,7 @@ def _check_streaming(df: DataFrame, sink: Sink) -> None:
 def _writer(df: DataFrame, one: Insert, checkpoint: StorePath, how: Run) -> DataStreamWriter:
     if one.compiled.physical.sink is None:
         return show_rows(df, one.sink.name, how.rows, str(checkpoint))
-    return write(df, one.sink, one.compiled, checkpoint)
+    return write(df, one.sink, one.late, one.compiled, checkpoint)
 
 
 def _builder(one: Insert, how: Run, frames: Mapping[str, DataFrame], shards: int, control: DataFrame) -> Builder:
@@ -240,7 +247,7 @@ def _enter(one: Ready, spark: SparkSession) -> None:
     if not flush_began(one.folder):
         (one.folder / CONTROL / ENDED).remove()  # of a flush that died before Spark saw it
     write_record(one.folder, one.record)
-    path = written_folder(one.insert.sink)
+    path = written_folder(one.insert.sink) if one.insert.late is None else None
     if path is not None:
         close_gaps(path, one.folder / "spark", spark)
 

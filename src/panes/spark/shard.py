@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -16,7 +16,9 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 from panes.errors import PanesError
+from panes.kernels.idle import Heard, Idle, Quiet, latest
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
+from panes.kernels.late_rows import LateApart
 from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity, another_version, check_identity, column_of_state
 from panes.spark.blob import from_bytes, to_bytes
@@ -30,6 +32,7 @@ VERSION = 1  # of the directory
 LONG = 1024  # bytes of a directory that is compressed
 DIRECTORY, IDENTITY = "directory", "identity"  # keys among the chunks
 SHIFT_MS = SHIFT // 1000
+BEFORE_SHUFFLE = ("rows_in", "null_time_rows", "no_window_rows")  # counted by `pack`
 SHARED = 64 << 20  # bytes of chunks from the state store that a task puts into the cache's files
 
 
@@ -44,6 +47,7 @@ class Directory:
     timer: int | None = None  # the one that is set, as Spark counts
     sealed: bool = False
     gauges: dict[str, int] = field(default_factory=dict)  # for who looks at a checkpoint
+    quiet: dict[str, int | None] | None = None  # of an idle stream
     version: int = VERSION
 
     @property
@@ -56,7 +60,8 @@ class Directory:
 
     def encode(self) -> bytes:
         """As JSON; one of many chunks is compressed, for it is written in every micro-batch."""
-        blob = json.dumps(self.__dict__).encode()
+        known = {name: value for name, value in self.__dict__.items() if name != "quiet" or value is not None}
+        blob = json.dumps(known).encode()
         return blob if len(blob) < LONG else zlib.compress(blob, 1)
 
     @staticmethod
@@ -76,6 +81,7 @@ class Shard:
     identity: Identity
     behind: int = 0
     memory: Memory = field(default_factory=Memory)
+    idle: Idle | None = None
 
 
 class Task:
@@ -83,24 +89,30 @@ class Task:
 
     def __init__(self, shard: Shard, handle: Any, chunks: Any) -> None:
         self.kernel, self.outputs, self.identity = shard.kernel, shard.outputs, shard.identity
-        self.behind, self.handle, self.chunks = shard.behind, handle, chunks
+        self.behind, self.idle, self.handle, self.chunks = shard.behind, shard.idle, handle, chunks
         # The folder of the cache is looked up before a function of the user's can leave the working folder.
         chunk_cache().bound_memory(shard.memory.cached)
 
     def rows(self, packed: Iterable[Row], watermark_ms: int) -> Iterator[Row]:
-        inbox, flush, counted = Inbox(), False, Counter[str](rows_in=0, null_time_rows=0)
+        inbox, flush, counted, heard = Inbox(), False, Counter[str](), Heard()
         for row in packed:
             if row.blob is not None:
                 inbox.add(row.place, row.blob)
             flush = flush or row.flush
-            counted.update(rows_in=row.rows_in, null_time_rows=row.null_time_rows)
-        yield from self._step(inbox, Clock(watermark(watermark_ms, self.behind), flush), counted)
+            counted.update({name: getattr(row, name) for name in BEFORE_SHUFFLE})
+            heard |= Heard(row.moment, row.came, row.started, row.clock)
+        yield from self._step(inbox, Clock(watermark(watermark_ms), flush), counted, heard)
 
     def timer(self, watermark_ms: int) -> Iterator[Row]:
-        yield from self._step(Inbox(), Clock(watermark(watermark_ms, self.behind)), {}, fired=True)
+        yield from self._step(Inbox(), Clock(watermark(watermark_ms)), {}, Heard(), fired=True)
 
-    def _step(self, inbox: Inbox, clock: Clock, counted: Mapping[str, int], fired: bool = False) -> Iterator[Row]:
+    def _step(
+        self, inbox: Inbox, clock: Clock, counted: Mapping[str, int], heard: Heard, fired: bool = False
+    ) -> Iterator[Row]:
         old = self._read()
+        quiet = Quiet(**(old.quiet or {})).after(heard, self.idle, clock.watermark)
+        moved = latest(clock.watermark, quiet.clock)
+        clock = replace(clock, watermark=None if moved is None else moved - self.behind)
         if old.sealed:
             refuse_rows(inbox)
             return
@@ -108,15 +120,17 @@ class Task:
         self.fetched: dict[str, bytes] = {}  # some that were read there, by their digests
         self.looked_at = dict.fromkeys(("chunks_read", "bytes_read", "cache_hits", "bytes_cached"), 0)
         watch = Stopwatch()
-        steps = Steps(run_in_parts(self.kernel, self._state(old), inbox.tables(), clock, self._put_away))
+        tables = LateApart(inbox.tables())
+        steps = Steps(run_in_parts(self.kernel, self._state(old), tables, clock, self._put_away), tables)
         result = write_result(watch.timed(steps.tables()), self.outputs)
         step = steps.last
         timer = self._set_timer(None if fired else old.timer, step.wake)
         counted_by_kernel = cast(dict[str, int | None], step.counters)
         gauges = {name: gauge for name in GAUGES if (gauge := counted_by_kernel.get(name)) is not None}
-        written = self._write(old, step.state, timer, clock.flush, gauges)
+        written = self._write(old, step.state, timer, clock.flush, gauges, quiet)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
-        counters |= {**counted_by_kernel, **steps.counted, **counted, **self.looked_at, "rows_out": result.rows}
+        steps.counted.update(counted)
+        counters |= {**counted_by_kernel, **steps.counted, **self.looked_at, "rows_out": result.rows}
         counters |= {"state_bytes": written, "kernel_us": watch.microseconds}
         yield Row(blob=result.blob, file=result.file, flush=clock.flush, at=NEVER_LATE, **counters)
 
@@ -176,7 +190,9 @@ class Task:
         chunk_cache().share(blobs)
         return replace(state, chunks=tuple(chunks))
 
-    def _write(self, old: Directory, state: State, timer: int | None, sealed: bool, gauges: dict[str, int]) -> int:
+    def _write(
+        self, old: Directory, state: State, timer: int | None, sealed: bool, gauges: dict[str, int], quiet: Quiet
+    ) -> int:
         """Write the chunks that are new, drop those that are gone, and say so in the directory."""
         self._put_away(state)
         described = [self.entries.pop(chunk.id) | {"rows": chunk.rows, "low": chunk.low} for chunk in state.chunks]
@@ -186,7 +202,8 @@ class Task:
         chunk_cache().drop(passed)
         chunk_cache().share({digest: blob for digest, blob in self.fetched.items() if digest not in passed})
         whose = self.identity.digest
-        new = Directory(whose, tuple(described), dict(state.facts), state.next_chunk, timer, sealed, gauges)
+        known = asdict(quiet) if quiet != Quiet() else None
+        new = Directory(whose, tuple(described), dict(state.facts), state.next_chunk, timer, sealed, gauges, known)
         if whose != old.identity:
             self.chunks.updateValue((IDENTITY,), (self.identity.encode().encode(),))
         if new != old:
@@ -234,12 +251,15 @@ class Stopwatch:
 
 
 class Steps:
-    """The steps of a micro-batch, as their rows are asked for: `last` is the last one, `counted` is of all."""
+    """The steps of a micro-batch, as their rows are asked for: `last` is the last one, `counted` is of all.
+
+    After each step come its late rows, and in the end those of an operator below.
+    """
 
     last: Step
 
-    def __init__(self, steps: Iterator[Step]) -> None:
-        self._steps = steps
+    def __init__(self, steps: Iterator[Step], passed: LateApart) -> None:
+        self._steps, self._passed = steps, passed
         self.counted = Counter[str]()
 
     def tables(self) -> Iterator[pa.Table]:
@@ -248,6 +268,9 @@ class Steps:
             counters = cast(dict[str, int | None], step.counters)
             self.counted.update({name: counters.get(name) or 0 for name in SUMS if name not in GAUGES})
             yield from step.tables()
+            if step.late is not None:
+                yield step.late
+        yield from self._passed.late
 
 
 def refuse_rows(inbox: Inbox) -> None:
@@ -278,6 +301,6 @@ def _in_memory(entry: dict[str, Any]) -> int:
     return found
 
 
-def watermark(shifted: int, behind: int) -> int | None:
-    """The watermark in microseconds, less `behind`; None before the first row."""
-    return None if shifted <= 0 else (shifted - SHIFT_MS) * 1000 - behind
+def watermark(shifted: int) -> int | None:
+    """The watermark in microseconds; None before the first row."""
+    return None if shifted <= 0 else (shifted - SHIFT_MS) * 1000

@@ -9,21 +9,15 @@ from panes.catalog import Sink
 from panes.compile import Compiled
 from panes.connectors import delta, jdbc, kafka, postgres
 from panes.errors import PanesError
-from panes.spark.applied_key import applied_key
-from panes.spark.delta.sink import write_delta
+from panes.spark.batch_writers import BATCH, own_writer
 from panes.spark.folders import FILES
-from panes.spark.jdbc.sink import write_jdbc
 from panes.spark.kafka.broker import check_topics
-from panes.spark.kafka.sink import write_kafka
+from panes.spark.late_rows import write_both
+from panes.spark.micro_batches import checkpoint_id
 from panes.spark.packages import check_packages, has_source
-from panes.spark.postgres.sink import write_postgres
 from panes.spark.store import StorePath, is_reachable, store_path
 
-TABLES = (
-    postgres.CONNECTOR,
-    jdbc.CONNECTOR,
-    delta.CONNECTOR,
-)  # they apply changelogs
+TABLES = (postgres.CONNECTOR, jdbc.CONNECTOR, delta.CONNECTOR)  # they apply changelogs
 
 
 def check_sink(sink: Sink, changelog: bool) -> None:
@@ -64,7 +58,9 @@ def check_unwritten(sink: Sink, spark: SparkSession) -> None:
     path = written_folder(sink)
     if path is None or not is_reachable(path, spark):
         return
-    if any(name[:1].isdigit() for name in (store_path(path, spark) / "_spark_metadata").names()):
+    there = store_path(path, spark)
+    logged = any(name[:1].isdigit() for name in (there / "_spark_metadata").names())
+    if logged or any(name.startswith(f"{BATCH}=") for name in there.names()):
         hint = "Go on with the checkpoint that was used for it, or give the sink another path."
         raise PanesError("state-mismatch", f"{path} holds the results of another checkpoint", None, hint)
 
@@ -74,38 +70,26 @@ def forgets(sink: Sink) -> bool:
     return sink.options["connector"] == "memory"
 
 
-def write(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: StorePath) -> DataStreamWriter:
-    """A writer that only needs its trigger and `start`."""
-    return _writer(df, sink, compiled, checkpoint).option("checkpointLocation", str(checkpoint))
+def write(df: DataFrame, sink: Sink, late: Sink | None, compiled: Compiled, checkpoint: StorePath) -> DataStreamWriter:
+    """A writer that only needs its trigger and `start`; `late` is the sink of late rows."""
+    writer = (
+        write_both(df, late, sink, compiled, checkpoint)
+        if late is not None
+        else _write_results(df, sink, compiled, checkpoint)
+    )
+    return writer.option("checkpointLocation", str(checkpoint))
 
 
-def _writer(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: StorePath) -> DataStreamWriter:
-    match sink.options["connector"]:
-        case postgres.CONNECTOR:
-            table = postgres.postgres_sink(sink)
-            return write_postgres(df, table, _key(table, sink.name, compiled), checkpoint)
-        case jdbc.CONNECTOR:
-            other = jdbc.jdbc_sink(sink)
-            return write_jdbc(df, other, _key(other, sink.name, compiled), checkpoint)
-        case delta.CONNECTOR:
-            return write_delta(df, sink, compiled, checkpoint)
-        case kafka.CONNECTOR:
-            return write_kafka(df, kafka.kafka_sink(sink), compiled.physical.changelog, checkpoint)
-        case connector:
-            return _write_by_spark(df, sink, connector)
+def _write_results(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: StorePath) -> DataStreamWriter:
+    own = own_writer(sink, df, compiled, lambda: checkpoint_id(checkpoint))
+    return df.writeStream.foreachBatch(own) if own is not None else _write_by_spark(df, sink)
 
 
-def _key(table: postgres.PostgresSink | jdbc.JdbcSink, name: str, compiled: Compiled) -> tuple[str, ...]:
-    """None where rows are appended."""
-    applied = compiled.physical.changelog and not table.as_rows
-    return applied_key(table.key, name, compiled) if applied else ()
-
-
-def _write_by_spark(df: DataFrame, sink: Sink, connector: str) -> DataStreamWriter:
+def _write_by_spark(df: DataFrame, sink: Sink) -> DataStreamWriter:
     options = {name: value for name, value in sink.options.items() if name not in ("connector", "changelog")}
-    writer = df.writeStream.format(connector).outputMode("append")
-    if connector == "memory":
+    writer = df.writeStream.format(sink.options["connector"]).outputMode("append")
+    if sink.options["connector"] == "memory":
         writer = writer.queryName(sink.name)
-    if connector == "console":
+    if sink.options["connector"] == "console":
         options.setdefault("truncate", "false")
     return writer.options(**options)

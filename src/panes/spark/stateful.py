@@ -20,7 +20,7 @@ from panes.spark.aggregates import accumulated, as_type
 from panes.spark.chain import operate, passed_arrival, release
 from panes.spark.expressions import arrow_type, compared_type, known_type, quoted
 from panes.spark.finish import finished
-from panes.spark.pack import CONTROL, NOW, TIME
+from panes.spark.pack import BESIDE, NOW, TIME
 from panes.spark.projection import Projection
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def stateful(plan: physical.StatefulFunction, below: DataFrame, builder: Builder
         post.append(f"{value} AS {quoted(call.output)}")
     post += [f"{TIME} AS {NOW}"] if keeps_time else []
     post += [f"{column} AS {name}" for name, column in passed.items()]
-    return done.selectExpr(*post, *([CONTROL] if CONTROL in done.columns else []))
+    return done.selectExpr(*post, *(name for name in BESIDE if name in done.columns))
 
 
 def _prepared(argument: physical.Argument, output: str, projection: Projection, builder: Builder) -> Prepared:

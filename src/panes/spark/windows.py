@@ -11,6 +11,7 @@ from panes.kernels.aggregates.accumulators import AS_IS, Accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
+from panes.kernels.late_rows import LATE
 from panes.kernels.windows.count import CountWindows
 from panes.kernels.windows.session import NUMBER, SessionWindows
 from panes.kernels.windows.slices import END, SLICE, START, SliceWindows
@@ -22,7 +23,7 @@ from panes.spark.aggregates import Aggregates
 from panes.spark.chain import operate, release, stream_order
 from panes.spark.expressions import quoted
 from panes.spark.finish import finished
-from panes.spark.pack import CONTROL, TIME
+from panes.spark.pack import BESIDE, CONTROL, TIME
 from panes.spark.projection import Projection
 from panes.sql.window_kinds import Window as Kinds
 from panes.sql.window_kinds import partition_of
@@ -83,7 +84,7 @@ def _values(plan: physical.Window, aggregates: Aggregates, unpacked: DataFrame) 
 
 def _raw_rows(plan: physical.Window, unpacked: DataFrame, projection: Projection, collected: str) -> DataFrame:
     """The post-projection of a window whose rows come out, `collected` in lists: one output per row and window."""
-    explode = "explode_outer" if CONTROL in unpacked.columns else "explode"
+    explode = "explode_outer" if {CONTROL, LATE} & set(unpacked.columns) else "explode"
     exploded = unpacked.selectExpr(f"{explode}({collected}) AS {ROWS}", *_bounds(plan), *_carried(unpacked))
     fields = [f"{ROWS}.c{i} AS {quoted(name)}" for i, name in enumerate(projection.own())]
     rest = [name for name in exploded.columns if name != ROWS]
@@ -95,8 +96,8 @@ def _bounds(plan: physical.Window) -> list[str]:
 
 
 def _carried(unpacked: DataFrame) -> list[str]:
-    """What goes along with every row: its change type, or that it is the end of the input."""
-    return [name for name in (CHANGE, CONTROL) if name in unpacked.columns]
+    """What goes along with every row: its change type, or that it is the end of the input, or late."""
+    return [name for name in (CHANGE, *BESIDE) if name in unpacked.columns]
 
 
 FIRST_TIME = Accumulator("min($x) $w", "min($s)", "$s", "timestamp", AS_IS)

@@ -20,6 +20,7 @@ from panes.sql.calls import calls_in
 from panes.sql.clauses import cut_select, query_clauses
 from panes.sql.ddl import parse_create, parse_describe, parse_drop, parse_show
 from panes.sql.expr import indexed, syntax_error
+from panes.sql.late_rows import cut_late_rows, refuse_late_rows
 from panes.sql.named_windows import write_out_windows
 from panes.sql.placeholders import ColPlaceholderAllocator
 from panes.sql.placement import check_placement, refuse_mistyped_windows
@@ -156,7 +157,8 @@ def _explain(tokens: tuple[Token, ...], context: Context) -> Explain:
 def _insert(tokens: tuple[Token, ...], context: Context) -> InsertInto:
     if len(tokens) < 4 or tokens[1].word != "INTO" or not tokens[2].is_name:
         raise PanesError("parse-error", "INSERT INTO is written: INSERT INTO sink SELECT …", span_of(tokens))
-    return InsertInto(tokens[2].name, parse_query(tokens[3:], context), span_of(tokens))
+    inner, late = cut_late_rows(tokens)
+    return InsertInto(tokens[2].name, parse_query(inner[3:], context), span_of(tokens), late)
 
 
 def _view_query(tokens: tuple[Token, ...], span: Span, context: Context) -> tuple[Query, str]:
@@ -173,6 +175,7 @@ def parse_query(tokens: tuple[Token, ...], context: Context) -> Query:
         if len(tokens) == 2:
             raise PanesError("parse-error", "a query is missing here", span_of(tokens))
         tokens = tokens[1:-1]
+    refuse_late_rows(tokens)
     ctes: tuple[Cte, ...] = ()
     if tokens[0].word == "WITH":
         ctes, tokens = _ctes(tokens, context)

@@ -30,6 +30,14 @@ class EmitClause:
 
 
 @dataclass(frozen=True)
+class LateRowsClause:
+    """`LATE ROWS INTO sink`."""
+
+    sink: str
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Star:
     """`*`, `s.*`, `* EXCEPT (a, b)`."""
 
@@ -178,6 +186,7 @@ class InsertInto:
     sink: str
     query: Query
     span: Span = field(compare=False, repr=False)
+    late: LateRowsClause | None = None
 
 
 class ObjectKind(Enum):

@@ -7,19 +7,28 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    LongType,
+    MapType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from panes.catalog import heartbeats
 from panes.engine import Engine
 from panes.kernels.changelog.changes import BEFORE, CHANGE, DELETE
 from panes.physical.chain import reads_through_spark
-from panes.spark.pack import CONTROL, NOW
+from panes.spark.pack import CONTROL, NOW, STARTED
 from panes.spark.progress import counters_of
 from panes.spark.refusals import underlined_in, whole
 
@@ -39,6 +48,7 @@ class Stream:
     sequence: str | None = None
     state_ttl: str | None = None
     heartbeat: str | None = None
+    idle_timeout: str | None = None
     on_inconsistency: str = "fail"
     preimages: str = "maybe"
 
@@ -91,8 +101,8 @@ def replay(
     """Run a query over scripted micro-batches, each with the no-data micro-batches that it causes.
 
     `flush=False` leaves the end of the input out; `restart_after=[1]` stops and restarts from the checkpoint after
-    micro-batch 1; `clock` sets the micro-batch timestamps of streams in arrival mode; `setup` is called with every
-    engine before the query is compiled.
+    micro-batch 1; `clock` sets the micro-batch timestamps of streams in arrival mode and of those with an idle_timeout;
+    `setup` is called with every engine before the query is compiled.
     """
     folder = Path(tempfile.mkdtemp(prefix="panes-replay-"))
     try:
@@ -113,6 +123,7 @@ class _Run:
     outputs: dict[int, list[Row]] = field(default_factory=dict)
     progress: list[Any] = field(default_factory=list)
     schemas: list[str] = field(default_factory=list)
+    started: int = 0  # the first micro-batch of this run
 
     def run(self, flush: bool, restarts: frozenset[int]) -> Replay:
         count = max((len(stream.batches) for stream in self.streams.values()), default=0)
@@ -130,6 +141,7 @@ class _Run:
                 batches.append(self._output(query))
                 if number in restarts:
                     self._stop(query)
+                    self.started = min(number + 1, count - 1)
                     query = self._start()
             if flush:
                 _publish(control / "ended.json", '{"ended": true}')
@@ -146,12 +158,12 @@ class _Run:
         self.fields: dict[str, list[tuple[str, DataType]]] = {}
         for name, stream in self.streams.items():
             schema = f"_change_type string, {stream.schema}" if stream.changelog else stream.schema
-            scripted = f", {NOW} timestamp, {CONTROL} boolean" if self.scripts(stream) else ""
+            scripted = f", {NOW} timestamp, {STARTED} bigint, {CONTROL} boolean" if self.scripts(stream) else ""
             reader = (
                 session.readStream.schema(schema + scripted).option("maxFilesPerTrigger", 1).option("mode", "FAILFAST")
             )
             df = reader.json(str(self.folder / name))
-            own = df.drop(NOW, CONTROL)
+            own = df.drop(NOW, STARTED, CONTROL)
             self.fields[name] = [(one.name, one.dataType) for one in own.schema.fields]
             options = {key: value for key, value in vars(stream).items() if key not in ("schema", "batches")}
             engine.stream(name, own, **options)
@@ -159,7 +171,7 @@ class _Run:
         if self.setup is not None:
             self.setup(engine)
         ended = session.readStream.schema("ended boolean").json(str(self.folder / "control"))
-        beats = heartbeats(engine.catalog.streams)
+        beats = {} if self.clock else heartbeats(engine.catalog.streams)
         builder = Builder(session, engine.frames, engine.shards, engine.functions, ended, beats)
         plan = engine.compile(self.sql).physical
         if self.clock and reads_through_spark(plan):
@@ -171,7 +183,7 @@ class _Run:
 
     def scripts(self, stream: Stream) -> bool:
         """Whether the times of the stream's micro-batches are given."""
-        return bool(self.clock) and stream.time is None
+        return bool(self.clock) and (stream.time is None or stream.idle_timeout is not None)
 
     def _write(self, name: str, number: int) -> None:
         """A micro-batch of a stream as a file; one without rows still brings its time."""
@@ -179,9 +191,10 @@ class _Run:
         rows = stream.batches[number] if number < len(stream.batches) else []
         fields = self.fields[name]
         if self.scripts(stream):
-            now = self.clock[number]
-            fields = [*fields, (NOW, TimestampType()), (CONTROL, BooleanType())]
-            rows = [(*row, now, False) for row in rows] or [(*[None] * len(self.fields[name]), now, None)]
+            now, started = self.clock[number], _micros(self.clock[self.started])
+            fields = [*fields, (NOW, TimestampType()), (STARTED, LongType()), (CONTROL, BooleanType())]
+            beat = (*[None] * len(self.fields[name]), now, started, None)
+            rows = [(*row, now, started, False) for row in rows] or [beat]
         if rows or number < len(stream.batches):
             _write(self.folder / name, number, rows, fields)
 
@@ -242,6 +255,13 @@ def _encoded(value: Any, type_: DataType) -> Any:
             return {key: _encoded(one, inner) for key, one in value.items()}
         case _:
             return value.isoformat() if isinstance(value, date) else value
+
+
+def _micros(moment: str | datetime) -> int:
+    """Microseconds since 1970; a time without a zone is UTC."""
+    given = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    zoned = given if given.tzinfo is not None else given.replace(tzinfo=UTC)
+    return (zoned - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _plain(row: Row) -> Row:

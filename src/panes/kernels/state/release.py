@@ -21,6 +21,7 @@ from panes.kernels.kernel import Chunk, Clock, new_chunk
 from panes.kernels.ordering import in_order
 from panes.kernels.partitions import Codes
 from panes.kernels.state.compaction import compacted, tiered
+from panes.kernels.state.key_hash import Flags
 
 WAITING = "waiting"
 CHUNK_BYTES, CHUNK_ROWS = 4 << 20, 1 << 16  # at most; sources over the same time are read a chunk of each at once
@@ -58,10 +59,10 @@ class Release:
         late = 0
         if batch is not None and not self.waits:
             return self._sorted([batch]), tuple(chunks), 0
-        if batch is not None and self.late and clock.watermark is not None:
-            on_time = self._times(batch) >= clock.watermark
-            late = batch.num_rows - int(on_time.sum())
-            batch = batch.filter(pa.array(on_time)) if late else batch
+        if batch is not None and self.late:
+            are_late = self.are_late(batch, clock)
+            late = int(are_late.sum())
+            batch = batch.filter(pa.array(~are_late)) if late else batch
         released: list[pa.Table] = []
         waiting: list[Chunk] = []
         for chunk in chunks:
@@ -77,6 +78,13 @@ class Release:
             released.append(due)
             waiting = self._added(waiting, rest)
         return self._sorted(released), tuple(waiting), late
+
+    def are_late(self, rows: pa.Table, clock: Clock) -> Flags:
+        """Which rows come after the watermark has passed them."""
+        if clock.watermark is None:
+            return np.zeros(rows.num_rows, bool)
+        late: Flags = self._times(rows) < clock.watermark
+        return late
 
     def waiting(self, chunk: Chunk) -> pa.Table:
         """The rows of a chunk that are not out, by time."""

@@ -111,6 +111,21 @@ class SessionWindows:
         wake = None if facts.next is None else facts.next + self.gap + 1
         return Step(State((*chunks, *groups.chunks), asdict(facts)), rows, counters, wake)
 
+    def are_late(self, state: State, rows: pa.Table, clock: Clock) -> Flags:
+        """Which rows, as they came, are in a session that is over, merged with the others and the open sessions."""
+        if clock.watermark is None:
+            return np.zeros(rows.num_rows, bool)
+        chunks, _, _ = self._read(state)
+        parts = rows.select(self.keys)
+        for name in (FIRST, LAST):
+            parts = parts.append_column(name, rows[self.time].cast(pa.int64()))
+        old = self._carry.find(chunks, rows)
+        if old is not None and old.num_rows:
+            parts = pa.concat_tables([parts, old.select(parts.column_names)], promote_options="permissive")
+        sessions = gathered(parts, self.keys, parts[FIRST].to_numpy(), parts[LAST].to_numpy(), self.gap)
+        late: Flags = (sessions.last < self._over(clock.watermark))[sessions.number][: rows.num_rows]
+        return late
+
     @property
     def _holds_values(self) -> bool:
         return not all(fold.small for fold in self.grouping.folds)

@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 from panes.kernels.aggregates.grouping import COUNT, Grouping
 from panes.kernels.changelog.changes import difference
 from panes.kernels.duck import query, quoted, same
+from panes.kernels.idle import latest
 from panes.kernels.kernel import Chunk, Clock, Counters, State, Step, new_chunk, seconds
 from panes.kernels.state.compaction import FAN, LAYERS, layered
-from panes.kernels.state.key_hash import HASH, Hashes, encoding, hashes, matches, sorted_by_hash
+from panes.kernels.state.key_hash import HASH, Flags, Hashes, encoding, hashes, matches, sorted_by_hash
 from panes.kernels.windows.overlapping import merged_windows
 from panes.kernels.windows.rollups import FAN_OUT, KIND, Rollups
 from panes.kernels.windows.starts import Starts, Times
@@ -57,11 +58,6 @@ def unique(slices: Times) -> Times:
     """
     once: Times = pc.unique(pa.array(slices)).to_numpy()
     return once
-
-
-def later(one: int | None, other: int | None) -> int | None:
-    """The later of two moments, either of which may not be known yet."""
-    return max((moment for moment in (one, other) if moment is not None), default=None)
 
 
 def earliest(*moments: int | None) -> int | None:
@@ -106,13 +102,13 @@ class SliceWindows:
         late = 0
         if self.late and watermark is not None:
             out += self._due(chunks, closed, watermark)
-            closed = later(closed, watermark)
+            closed = latest(closed, watermark)
         if batch is not None and batch.num_rows:
             batch, late = self._without_late(batch, closed if self.late else None)
             chunks = self._add(chunks, batch, closed)
         if not self.late and watermark is not None:
             out += self._due(chunks, closed, watermark)
-            closed = later(closed, watermark)
+            closed = latest(closed, watermark)
         if clock.flush:
             out += self._due(chunks, closed, None)
             chunks, closed = (), closed
@@ -122,13 +118,22 @@ class SliceWindows:
         counters = gauges | Counters(late_rows=late, rows_out=rows.num_rows if rows is not None else 0)
         return Step(after, rows, counters, self._wake(chunks, closed))
 
+    def are_late(self, state: State, rows: pa.Table, clock: Clock) -> Flags:
+        """Which rows, as they came, have no window that is still open; one of no window is not late."""
+        closed = latest(state.facts.get("closed"), clock.watermark)
+        slices = slice_starts(rows[self.time].cast(pa.int64()).to_numpy(), self.size, self.hop)
+        if closed is None:
+            return np.zeros(len(slices), bool)
+        late: Flags = in_some_window(slices, self.size, self.hop) & (self._last_end(slices) <= closed)
+        return late
+
     def _step_with_changes(self, state: State, batch: pa.Table | None, clock: Clock) -> Step:
         """Take the batch in, and give out how the open windows that it touches have changed.
 
         Above another operator rows come with the watermark that released them: the windows that it closes still count.
         """
         before = state.facts.get("closed")
-        closed = later(before, clock.watermark)
+        closed = latest(before, clock.watermark)
         chunks, rows, late = state.chunks, None, 0
         if batch is not None and batch.num_rows:
             open_since = closed if self.late else before

@@ -133,6 +133,7 @@ class Passage:
     expired: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     changed: pa.Table | None = None
     gone: pa.Table | None = None
+    outside: int = 0  # rows that are in no window
     had_begun: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))  # first times of open windows, before
     begun: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))  # and after the rows
 
@@ -167,13 +168,14 @@ class StateWindows:
         waiting = [chunk for chunk in state.chunks if chunk.kind == WAITING]
         held = tuple(chunk for chunk in state.chunks if chunk.kind != WAITING)
         rows, still_waiting, late = self.release.take(waiting, batch, clock)
-        out, expired = None, 0
+        out, expired, outside = None, 0, 0
         if rows is not None or clock.flush or self._expires(facts, clock):
-            held, facts, out, expired = self._advance(held, facts, rows, clock)
+            held, facts, out, expired, outside = self._advance(held, facts, rows, clock)
         counters = Counters(
             late_rows=late,
             rows_out=out.num_rows if out is not None else 0,
             expired_rows=expired,
+            no_window_rows=outside,
             groups=sum(chunk.rows for chunk in held if chunk.kind == PARTS),
             open_windows=facts.windows,
             buffered_rows=sum(chunk.rows for chunk in still_waiting) + facts.rows,
@@ -198,8 +200,8 @@ class StateWindows:
 
     def _advance(
         self, held: Sequence[Chunk], facts: Facts, rows: pa.Table | None, clock: Clock
-    ) -> tuple[tuple[Chunk, ...], Facts, pa.Table | None, int]:
-        """Chunks and facts after these rows, the windows that closed, and how many rows expired with theirs."""
+    ) -> tuple[tuple[Chunk, ...], Facts, pa.Table | None, int, int]:
+        """Chunks and facts after these rows, the windows that closed, and how many rows expired or are in none."""
         carried = self._carry.own(held)
         passage = Passage() if rows is None else self._passage(carried, rows, facts.number)
         carried = self._carry.put(carried, passage.changed, passage.gone)
@@ -230,7 +232,7 @@ class StateWindows:
             **self._times(facts, carried, passage, lapsed, clock),
         )
         expired_rows = _row_count([of(part, expired) for part in touched])
-        return (*carried, *groups.chunks), after, self._values(touched, closed), expired_rows
+        return (*carried, *groups.chunks), after, self._values(touched, closed), expired_rows, passage.outside
 
     def _parts(self, held: Sequence[Chunk]) -> tuple[Chunk, ...]:
         return tuple(chunk for chunk in held if chunk.kind == PARTS)
@@ -287,6 +289,7 @@ class StateWindows:
             ),
             at_end.filter(pa.array(changed)),
             at_end.filter(pa.array(was & ~stays)),
+            int((~machine.inside).sum()),
             known.begun[was],
             begun[on.last][stays],
         )

@@ -7,13 +7,12 @@ commit     unless the table says that this micro-batch, or a later one, is in it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -28,19 +27,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from panes.catalog import Sink
-from panes.compile import Compiled
-from panes.connectors.delta import DeltaSink, delta_sink
+from panes.connectors.delta import DeltaSink
 from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
-from panes.spark.applied_key import applied_key
 from panes.spark.delta.staging import Staged, clean_up, nullable, stage
 from panes.spark.delta.table import arrow_schema_of, check_installed, exists, failures_of, open_table, schema_of
 from panes.spark.expressions import quoted, with_nested
 from panes.spark.folders import folder
 from panes.spark.last_of_key import DELETED, last_of_key
-from panes.spark.micro_batches import checkpoint_id
-from panes.spark.store import StorePath
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable, Schema
@@ -49,6 +43,7 @@ HELD = (
     *(StringType, BinaryType, BooleanType, NumericType, DateType, TimestampType, TimestampNTZType),
     *(ArrayType, MapType, StructType),
 )
+Put = Callable[[DataFrame, int], None]
 ATTEMPTS = 20  # at a commit, when others commit as well
 
 
@@ -126,19 +121,11 @@ class DeltaWriter:
         merge.when_not_matched_insert(values, f"NOT s.{DELETED}").execute()
 
 
-def write_delta(df: DataFrame, sink: Sink, compiled: Compiled, checkpoint: StorePath) -> DataStreamWriter:
-    """A writer for the result of an INSERT, which is known by the id of its checkpoint."""
-    options = delta_sink(sink)
-    options = replace(options, path=folder(options.path))
-    applied = compiled.physical.changelog and options.upserts
-    if applied:
-        options = replace(options, key=applied_key(options.key, sink.name, compiled))
-    check_delta(DeltaWriter("", options, applied), df.schema)
-
-    def put(rows: DataFrame, batch: int) -> None:
-        DeltaWriter(checkpoint_id(checkpoint), options, applied)(rows, batch)
-
-    return df.writeStream.foreachBatch(put)
+def checked_writer(schema: StructType, sink: DeltaSink, applied: bool, sink_id: Callable[[], str]) -> Put:
+    """A writer of micro-batches; its table is looked at before anything starts."""
+    sink = replace(sink, path=folder(sink.path))
+    check_delta(DeltaWriter("", sink, applied), schema)
+    return lambda rows, batch: DeltaWriter(sink_id(), sink, applied)(rows, batch)
 
 
 def check_delta(writer: DeltaWriter, schema: StructType) -> None:

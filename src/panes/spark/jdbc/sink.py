@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructField, StructType
 
 from panes.connectors.jdbc import JdbcSink
@@ -18,10 +17,8 @@ from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
 from panes.spark.jdbc.connection import Connection, connected, told_by_jdbc
 from panes.spark.jdbc.upsert import DELETED, ROW, quoted_name, statements
-from panes.spark.micro_batches import checkpoint_id
 from panes.spark.postgres.sink import stored_fields
 from panes.spark.postgres.staging import staging_name, staging_prefix
-from panes.spark.store import StorePath
 
 SINKS = "panes_sinks"
 RECORD = (
@@ -147,9 +144,8 @@ def check_table(sink: JdbcSink, fields: Sequence[StructField], spark: SparkSessi
     return columns
 
 
-def write_jdbc(df: DataFrame, sink: JdbcSink, key: tuple[str, ...], checkpoint: StorePath) -> DataStreamWriter:
-    """A writer of a query's micro-batches; its table is looked at before anything starts."""
-    writer = JdbcWriter(sink, key, lambda: checkpoint_id(checkpoint))
+def checked_writer(df: DataFrame, sink: JdbcSink, key: tuple[str, ...], sink_id: Callable[[], str]) -> JdbcWriter:
+    """A writer of micro-batches like `df`; its table is looked at before anything starts."""
     fields = stored_fields(df.schema, key or sink.key, applied=bool(key))
     with connected(sink, df.sparkSession) as connection:
         there = has_table(connection, sink.table)
@@ -158,4 +154,4 @@ def write_jdbc(df: DataFrame, sink: JdbcSink, key: tuple[str, ...], checkpoint: 
     elif not sink.create:
         hint = "Make it, or let Spark: create = 'true'."
         raise PanesError("sink-mismatch", f"the database has no table {sink.table}", None, hint)
-    return df.writeStream.foreachBatch(writer)
+    return JdbcWriter(sink, key, sink_id)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.compile import Compiled
 from panes.connectors.kafka import Changes, KafkaSink
@@ -15,8 +14,6 @@ from panes.logical.result_key import missing_of_key
 from panes.spark.expressions import quoted
 from panes.spark.kafka.formats import literal
 from panes.spark.last_of_key import DELETED, last_of_key
-from panes.spark.micro_batches import checkpoint_id
-from panes.spark.store import StorePath
 
 ID = "panes-id"
 JSON = {  # what Spark would leave out: NULLs, and what is below a millisecond
@@ -28,11 +25,7 @@ JSON = {  # what Spark would leave out: NULLs, and what is below a millisecond
 
 def check_result(sink: KafkaSink, name: str, compiled: Compiled) -> None:
     """Refuse columns that the result has not, and a key that does not tell its rows apart."""
-    columns = [column.lower() for column in compiled.physical.columns]
-    for column in (*sink.key, *sink.headers):
-        if column.lower() not in columns:
-            hint = suggestion(column, compiled.physical.columns)
-            raise PanesError("unknown-column", f"the sink {name} names {column}, which the result has not", None, hint)
+    check_columns(sink, name, compiled.physical.columns)
     if sink.changes == Changes.UPSERT and compiled.physical.changelog:
         missing = missing_of_key(compiled.logical, sink.key)
         if missing is not None:
@@ -40,15 +33,19 @@ def check_result(sink: KafkaSink, name: str, compiled: Compiled) -> None:
             raise PanesError("stream-options", f"the key of the sink {name} lacks {missing}", None, hint)
 
 
-def write_kafka(df: DataFrame, sink: KafkaSink, changelog: bool, checkpoint: StorePath) -> DataStreamWriter:
-    """A writer for each micro-batch, since only there its number is known."""
+def check_columns(sink: KafkaSink, name: str, columns: Sequence[str]) -> None:
+    """Refuse a key or a header that is no column of what the sink gets."""
+    known = [column.lower() for column in columns]
+    for column in (*sink.key, *sink.headers):
+        if column.lower() not in known:
+            hint = suggestion(column, columns)
+            raise PanesError("unknown-column", f"the sink {name} names {column}, which the result has not", None, hint)
 
-    def put(rows: DataFrame, batch: int) -> None:
-        records(rows, sink, changelog, f"{checkpoint_id(checkpoint)}/{batch}").write.format("kafka").options(
-            **sink.spark
-        ).save()
 
-    return df.writeStream.foreachBatch(put)
+def put_kafka(rows: DataFrame, batch: int, sink: KafkaSink, changelog: bool, sink_id: Callable[[], str]) -> None:
+    """Write one micro-batch."""
+    found = records(rows, sink, changelog, f"{sink_id()}/{batch}")
+    found.write.format("kafka").options(**sink.spark).save()
 
 
 def records(rows: DataFrame, sink: KafkaSink, changelog: bool, batch: str) -> DataFrame:

@@ -10,18 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructField, StructType
 
 from panes.connectors.postgres import PostgresSink, database, table_name
 from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
-from panes.spark.micro_batches import checkpoint_id
 from panes.spark.postgres import merge
 from panes.spark.postgres.connection import connected, execute
 from panes.spark.postgres.staging import left_behind, stage, staging_name, staging_table
 from panes.spark.postgres.target import Target, check_target, create_table, find_table, make_tables
-from panes.spark.store import StorePath
 
 if TYPE_CHECKING:
     import psycopg
@@ -80,11 +77,13 @@ def stored_fields(schema: StructType, key: Sequence[str], applied: bool) -> list
     return fields
 
 
-def write_postgres(df: DataFrame, sink: PostgresSink, key: tuple[str, ...], checkpoint: StorePath) -> DataStreamWriter:
-    """A writer of a query's micro-batches; its table is looked at before anything starts."""
-    writer = PostgresWriter(sink, key, lambda: checkpoint_id(checkpoint))
-    writer.check(df.schema)
-    return df.writeStream.foreachBatch(writer)
+def checked_writer(
+    schema: StructType, sink: PostgresSink, key: tuple[str, ...], sink_id: Callable[[], str]
+) -> PostgresWriter:
+    """A writer of micro-batches; its table is looked at before anything starts."""
+    writer = PostgresWriter(sink, key, sink_id)
+    writer.check(schema)
+    return writer
 
 
 def postgres_writer(
