@@ -55,6 +55,7 @@ def _fields(stream: Stream, schema: StructType) -> dict[str, StructField]:
     known = {field.name.lower(): field for field in schema.fields}
     stored = [column for column in stream.columns if column.computed is None]
     declared = StructType.fromDDL(", ".join(f"{quoted(one.name)} {one.type}" for one in stored))
+    assert isinstance(declared, StructType)
     found: dict[str, StructField] = {}
     for column in stored:
         field = known.get(column.name.lower())
