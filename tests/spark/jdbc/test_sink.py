@@ -61,7 +61,7 @@ def clear(where: dict[str, str]) -> None:
     """Drop what a test has made; staging tables are gone by then."""
     with connected(writer(where).sink, SparkSession.active()) as connection:
         left = [name for name in connection.tables() if name.lower().startswith("panes_staging")]
-        for table in ("t", "board", "panes_sinks"):
+        for table in ("t", "board", "panes_jdbc_sinks"):
             connection.succeeds(f"DROP TABLE {table}")
     assert not left
 
@@ -112,7 +112,7 @@ def test_a_task_that_ran_twice(spark: SparkSession, where: dict[str, str], monke
     assert caught.value.code == "database-failed"
     assert "ran twice" in caught.value.message
     assert held(where) == []
-    assert ROW not in str(held(where, "panes_sinks"))
+    assert ROW not in str(held(where, "panes_jdbc_sinks"))
 
 
 @pytest.mark.parametrize(

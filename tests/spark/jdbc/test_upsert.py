@@ -14,7 +14,7 @@ def test_sql_server() -> None:
     )
     assert merge == (
         'MERGE INTO dbo.t t USING (SELECT "id", "v" FROM dbo.s WHERE "panes_deleted" = 0) n ON (t."ID" = n."id") '
-        'WHEN MATCHED THEN UPDATE SET t."v" = n."v" WHEN NOT MATCHED THEN INSERT ("ID", "v") VALUES (n."id", n."v");'
+        'WHEN MATCHED THEN UPDATE SET "v" = n."v" WHEN NOT MATCHED THEN INSERT ("ID", "v") VALUES (n."id", n."v");'
     )
 
 

@@ -23,6 +23,7 @@ KILLS = 12
 class Moments:
     """Where a process was when it was killed."""
 
+    kills: int = 0
     inside: int = 0  # a micro-batch had begun
     staged: int = 0  # rows were on their way
     merged: int = 0  # they were in the table, and Spark did not know
@@ -50,7 +51,7 @@ def test_killed_many_times(kafka: str, spark: SparkSession, db: Tables, tmp_path
     running = Script(tmp_path, ())
     (tmp_path / "script.sql").write_text(script(kafka, "killed", db, per_batch=100), encoding="utf-8")
     moments = Moments()
-    for _ in range(KILLS):
+    while moments.kills < KILLS:
         send(spark, kafka, "killed", source.change(600))
         process = running.start("--once")
         target = running.begun() + choose.randint(1, 4)
@@ -63,6 +64,7 @@ def test_killed_many_times(kafka: str, spark: SparkSession, db: Tables, tmp_path
             assert process.returncode == 0, running.log()
             continue
         kill(process)
+        moments.kills += 1
         moments.inside += running.under_way() > 0
         moments.merged += recorded(db) > committed(running)
         moments.staged += any(name.startswith("panes_staging") for name in db.names())
@@ -70,7 +72,7 @@ def test_killed_many_times(kafka: str, spark: SparkSession, db: Tables, tmp_path
         assert running.start("--once").wait() == 0, running.log()
         send(spark, kafka, "killed", source.change(50))
     assert running.start("--once").wait() == 0, running.log()
-    print(f"{KILLS} kills: {moments}; {recorded(db)} micro-batches")
+    print(f"{moments}; {recorded(db)} micro-batches")
     assert moments.inside > 0
     assert held(db) == source.board()
     assert db.names() == {"board", "panes_sinks"}

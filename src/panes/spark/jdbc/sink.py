@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
@@ -20,7 +21,7 @@ from panes.spark.jdbc.upsert import DELETED, ROW, quoted_name, statements
 from panes.spark.postgres.sink import stored_fields
 from panes.spark.postgres.staging import staging_name, staging_prefix
 
-SINKS = "panes_sinks"
+SINKS = "panes_jdbc_sinks"
 RECORD = (
     "(id VARCHAR(200) NOT NULL, target VARCHAR(200) NOT NULL, batch DECIMAL(19) NOT NULL, PRIMARY KEY (id, target))"
 )
@@ -113,7 +114,12 @@ def behind(table: str, sink_id: str, recorded: int | None, batch: int) -> PanesE
 
 
 def has_table(connection: Connection, table: str) -> bool:
-    return table.rpartition(".")[2].lower() in {name.lower() for name in connection.tables()}
+    """Whether it can be read: how its name is spelled, and where it is looked for, the database knows best."""
+    try:
+        connection.number(f"SELECT count(*) FROM {table} WHERE 1 = 0")
+    except Py4JJavaError:
+        return False
+    return True
 
 
 def stage(rows: DataFrame, sink: JdbcSink, staging: str, applied: bool) -> None:

@@ -29,7 +29,7 @@ def statements(sink: JdbcSink, staging: str, columns: Mapping[str, str], key: Se
             return [delete, upsert + (f"UPDATE SET {new}" if rest else "NOTHING")]
         case Upsert.MERGE:
             same = " AND ".join(f"t.{quoted_name(a)} = n.{quoted_name(b)}" for a, b in own.items())
-            new = ", ".join(f"t.{quoted_name(a)} = n.{quoted_name(b)}" for a, b in rest.items())
+            new = ", ".join(f"{quoted_name(a)} = n.{quoted_name(b)}" for a, b in rest.items())
             values = ", ".join(f"n.{quoted_name(name)}" for name in columns.values())
             update = f" WHEN MATCHED THEN UPDATE SET {new}" if rest else ""
             insert = f" WHEN NOT MATCHED THEN INSERT ({into}) VALUES ({values})"

@@ -27,6 +27,7 @@ from panes.spark.postgres.types import is_json
 if TYPE_CHECKING:
     import psycopg
 
+BLOCK = 16 << 20  # bytes; a row is smaller
 # What a declared type may be read from: PostgreSQL's short names.
 INTEGERS = ("int2", "int4", "int8")
 READ: dict[type[t.DataType], tuple[str, ...]] = {
@@ -118,7 +119,7 @@ def _reader(database: Database, query: str, names: Sequence[str]) -> Read:
             quoted_strings_can_be_null=False,
         )
         parse = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
-        read = csv.ReadOptions(column_names=list(names))
+        read = csv.ReadOptions(column_names=list(names), block_size=BLOCK)
         with connected(database) as connection, transaction(connection), connection.cursor() as cursor:
             yield from _batches(cursor.copy(query.encode()), read, parse, texts)
 
@@ -129,7 +130,7 @@ def _batches(copy: Any, *options: Any) -> Iterator[pa.RecordBatch]:
     with copy as out:
         chunks = _Chunks(iter(out))
         if chunks.peek():  # Arrow refuses a file without a line
-            yield from csv.open_csv(chunks, *options)
+            yield from csv.open_csv(io.BufferedReader(chunks, BLOCK), *options)
 
 
 class _Chunks(io.RawIOBase):
