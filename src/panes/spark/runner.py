@@ -31,7 +31,7 @@ from panes.errors import PanesError
 from panes.physical import plan as physical
 from panes.source import Span
 from panes.spark.build import Builder
-from panes.spark.failures import failure, refused_by_spark
+from panes.spark.failures import failure_of, refused_by_spark
 from panes.spark.folders import Files, check_folders, folder
 from panes.spark.heartbeat import NEVER
 from panes.spark.kafka.sink import check_result
@@ -289,7 +289,7 @@ def _look_for_failure(one: Running, how: Run) -> None:
     failed = one.query.exception()
     if failed is None or one.error is not None:
         return
-    error = failure(str(failed), one.ready.insert.compiled)
+    error = failure_of(failed, one.ready.insert.compiled)
     if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
         return  # rows that came after the end of the input
     one.error = error or failed
