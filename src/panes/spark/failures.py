@@ -28,7 +28,7 @@ def failure_of(failed: Exception, compiled: Compiled) -> PanesError | None:
 
 
 def _causes(failed: Exception) -> str:
-    """What Java says below the error of a query, one cause a line: why a file could not be written stands there alone."""
+    """What Java says below the error of a query: why a file could not be written stands there alone."""
     below = str(getattr(getattr(failed, "_cause", None), "_stackTrace", ""))
     return "\n".join([below.partition("\n")[0], *CAUSED.findall(below)])
 
