@@ -21,13 +21,29 @@ RAISED = re.compile(r"\bPanesError: (?P<code>[a-z-]+): (?P<message>.*)(?:\nhint:
 BEGIN = r"\[[A-Z][A-Z0-9_.]+\] "  # how Spark's errors begin, whatever their class
 DATA = re.compile(rf"(?P<message>{BEGIN}(?:(?!{BEGIN}).)*?) SQLSTATE: 22\w{{3}}(?P<context>(?:\n(?!\s+at ).+)*)")
 QUOTED = re.compile(r"\n== SQL.*==\n(?P<line>.*)\n(?P<carets> *\^+)")
+CAUSED = re.compile(r"^Caused by: .*$", re.MULTILINE)
 STATE = re.compile(r" SQLSTATE: \w+$")
 PLAN = "\n=== Streaming Query ==="  # behind it Spark shows the plan, and in it what checks would say
 
 
+def failure_of(failed: Exception, compiled: Compiled) -> PanesError | None:
+    """The error of Panes in a query that failed; None if it is Spark's own affair."""
+    return failure(str(failed), compiled) or full_or_forbidden(_causes(failed), _where(compiled))
+
+
+def _causes(failed: Exception) -> str:
+    """What Java says below the error of a query: why a file could not be written stands there alone."""
+    below = str(getattr(getattr(failed, "_cause", None), "_stackTrace", ""))
+    return "\n".join([below.partition("\n")[0], *CAUSED.findall(below)])
+
+
+def _where(compiled: Compiled) -> str:
+    return f" (INSERT INTO {compiled.physical.sink})" if compiled.physical.sink is not None else ""
+
+
 def failure(text: str, compiled: Compiled) -> PanesError | None:
     """The error of Panes in what Spark says of a query that failed; None if it is Spark's own affair."""
-    where = f" (INSERT INTO {compiled.physical.sink})" if compiled.physical.sink is not None else ""
+    where = _where(compiled)
     text = text.split(PLAN)[0]
     raised = RAISED.search(text)
     if raised is not None and raised["code"] in CODES:

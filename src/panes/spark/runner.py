@@ -33,7 +33,7 @@ from panes.physical.late_rows import WATERMARK
 from panes.spark.batch_writers import check_layout
 from panes.spark.build import Builder
 from panes.spark.dead_letters import begins_at_the_end, wait_for_position
-from panes.spark.failures import failure, refused_by_spark
+from panes.spark.failures import failure_of, refused_by_spark
 from panes.spark.folders import check_folders, folder
 from panes.spark.heartbeat import NEVER
 from panes.spark.inserts import Insert, with_letters
@@ -281,7 +281,7 @@ def _look_for_failure(one: Running, how: Run) -> None:
     failed = one.query.exception()
     if failed is None or one.error is not None:
         return
-    error = failure(str(failed), one.ready.insert.compiled)
+    error = failure_of(failed, one.ready.insert.compiled)
     if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
         return  # rows that came after the end of the input
     one.error = error or failed
