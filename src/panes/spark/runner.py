@@ -183,7 +183,7 @@ class Running:
 
     def is_done(self) -> bool:
         if self.drains and self.query.isActive:
-            with suppress(StreamingQueryException):  # the query keeps it
+            with quiet_errors(), suppress(StreamingQueryException):  # the query keeps it
                 self.query.processAllAvailable()
             return True
         return not self.query.isActive
