@@ -18,8 +18,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
-
 STREAM = """
 CREATE STREAM r (timestamp TIMESTAMP, value BIGINT, WATERMARK FOR timestamp AS timestamp - INTERVAL 1 SECOND)
 WITH (connector = 'rate', rowsPerSecond = '50');
@@ -72,7 +70,12 @@ def _own_terminal() -> None:
 def terminal(folder: Path, *arguments: str) -> Iterator[Terminal]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
-    env = {**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(folder / "state")}
+    env = {
+        **os.environ,
+        "TERM": "xterm-256color",
+        "PROMPT_TOOLKIT_NO_CPR": "1",
+        "XDG_STATE_HOME": str(folder / "state"),
+    }
     for name in ("COLUMNS", "NO_COLOR"):
         env.pop(name, None)
     process = subprocess.Popen(
@@ -94,6 +97,8 @@ def terminal(folder: Path, *arguments: str) -> Iterator[Terminal]:
         os.close(master)
 
 
+@pytest.mark.slow
+@pytest.mark.spark
 def test_a_run_is_a_live_table_until_ctrl_c(tmp_path: Path) -> None:
     (tmp_path / "script.sql").write_text(
         f"{STREAM} CREATE SINK counts WITH (connector = 'noop');"
@@ -108,18 +113,43 @@ def test_a_run_is_a_live_table_until_ctrl_c(tmp_path: Path) -> None:
         assert "Traceback" not in screen.text()
 
 
-def test_the_shell_shows_a_stream_until_ctrl_c_and_goes_on(tmp_path: Path) -> None:
+def declared(screen: Terminal) -> None:
+    screen.until("panes>")
+    screen.type(STREAM.replace("\n", " ").strip().encode() + b"\r")
+    screen.until("stream r created")
+    screen.until("panes>")
+
+
+def test_the_shell_completes_forgets_and_remembers(tmp_path: Path) -> None:
     with terminal(tmp_path, "shell") as screen:
-        screen.until("panes> ")
-        screen.type(STREAM.replace("\n", " ").strip().encode() + b"\r")
-        screen.until("stream r created")
-        screen.until("panes> ")
-        screen.type(b"SELECT val\t FROM r;\r")
-        screen.until(r"select-1 batch \d+.*value.*└")
-        screen.type(CTRL_C)
-        screen.until("panes> ")
+        declared(screen)
+        screen.type(b"EXPLAIN SELECT valu")
+        screen.until("value")  # in the menu
+        screen.type(b"\t")
+        screen.until("e")
+        screen.type(b" FROM r;\r")
+        screen.until("DataSource")
+        screen.until("panes>")
+        screen.type(b"SELECT 'oh" + CTRL_C)
+        screen.until("panes>")
         screen.type(b"\\d r\r")
         screen.until("rowsPerSecond")
         screen.type(b"\\q\r")
         assert screen.ended() == 0, screen.text()
-    assert "SELECT" in (tmp_path / "state" / "panes" / "history").read_text()
+    history = (tmp_path / "state" / "panes" / "history").read_text()
+    assert "+EXPLAIN SELECT value FROM r;" in history
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_shell_shows_a_stream_until_ctrl_c_and_goes_on(tmp_path: Path) -> None:
+    with terminal(tmp_path, "shell") as screen:
+        declared(screen)
+        screen.type(b"SELECT value FROM r;\r")
+        screen.until(r"select-1 batch \d+.*value.*└")
+        screen.type(CTRL_C)
+        screen.until("panes>")
+        screen.type(b"\\d r\r")
+        screen.until("rowsPerSecond")
+        screen.type(b"\\q\r")
+        assert screen.ended() == 0, screen.text()

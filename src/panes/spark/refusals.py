@@ -38,7 +38,7 @@ UNDERLINED = re.compile(r"^== SQL.*==\n(?P<line>.*)\n(?P<blanks> *)(?P<carets>\^
 @contextmanager
 def underlined_in(texts: Sequence[Span]) -> Iterator[None]:
     """Run what asks Spark to analyse expressions; `texts` are the user's that they come from."""
-    with _quiet():
+    with quiet_errors():
         try:
             yield
         except AnalysisException as error:
@@ -114,7 +114,7 @@ def _find(part: Sequence[str], texts: Sequence[Sequence[Token]]) -> Span | None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_errors() -> Iterator[None]:
     """PySpark logs every error of its own with all of its stack; here each is raised again, in other words."""
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     before = logger.disabled

@@ -41,7 +41,7 @@ from panes.spark.kafka.sink import check_columns, check_result
 from panes.spark.lock import locked
 from panes.spark.news import News, listening
 from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
-from panes.spark.refusals import underlined_in
+from panes.spark.refusals import quiet_errors, underlined_in
 from panes.spark.report import Report, report_of
 from panes.spark.rows import show_rows
 from panes.spark.run_options import Run
@@ -162,7 +162,7 @@ class Running:
 
     def is_done(self) -> bool:
         if self.drains and self.query.isActive:
-            with suppress(StreamingQueryException):  # the query keeps it
+            with quiet_errors(), suppress(StreamingQueryException):  # the query keeps it
                 self.query.processAllAvailable()
             return True
         return not self.query.isActive
@@ -278,8 +278,11 @@ def wait(running: Sequence[Running], how: Run, news: News) -> bool:
 
 def _look_for_failure(one: Running, how: Run) -> None:
     """Tell of a query that has failed since; unless the others are to go on, that ends the run."""
-    failed = one.query.exception()
-    if failed is None or one.error is not None:
+    if one.error is not None:
+        return
+    with quiet_errors():
+        failed = one.query.exception()
+    if failed is None:
         return
     error = failure_of(failed, one.ready.insert.compiled)
     if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
