@@ -236,7 +236,7 @@ CLAUSES = [
     (late("SELECT lag(a) FROM t EMIT IMMEDIATELY", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (late("SELECT lag(a) FROM arrivals", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (late("SELECT lag(a) FROM batch", "more"), "unsupported-clause", "LATE ROWS INTO more"),
-    (late("SELECT rank() OVER (PARTITION BY k ORDER BY a) FROM changes", "more"), "unsupported-clause", "LATE ROWS"),
+    (late("SELECT rank() OVER (ORDER BY a) FROM changes", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (late("SELECT rank() OVER (ORDER BY a) FROM t EMIT CHANGES", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (
         late(f"SELECT count(*) FROM (SELECT * FROM t JOIN untimed USING (k)) GROUP BY {TUMBLING}", "more"),

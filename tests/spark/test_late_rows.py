@@ -166,11 +166,11 @@ def test_a_retry_writes_each_row_once(folder: Path, spark: SparkSession) -> None
 
 def test_other_sinks(folder: Path, spark: SparkSession) -> None:
     """Both in memory; windows of 4 s every 10 s, and each row is accounted for."""
-    sinks = "CREATE SINK dropped WITH (connector = 'memory'); CREATE SINK kept WITH (connector = 'memory');"
+    sinks = "CREATE SINK missed WITH (connector = 'memory'); CREATE SINK kept WITH (connector = 'memory');"
     query = "SELECT count(*) AS n, sum(v) AS s FROM t GROUP BY hoppingwindow('ss', 4, 10)"
     counted = Counter[str]()
     Engine(spark).run(
-        f"{declared(folder)} {sinks} INSERT INTO kept {query} LATE ROWS INTO dropped",
+        f"{declared(folder)} {sinks} INSERT INTO kept {query} LATE ROWS INTO missed",
         checkpoint=folder / "checkpoint",
         flush=True,
         report=lambda report: counted.update(_sums(report)),
@@ -179,9 +179,9 @@ def test_other_sinks(folder: Path, spark: SparkSession) -> None:
     assert sum(row["s"] for row in rows) == 1 + 2 + 32 + 512
     assert sum(row["n"] for row in rows) == 4
     assert counted == {"rows_in": 10, "late_rows": 1, "no_window_rows": 5}
-    dropped = spark.table("dropped")
-    assert dropped.columns[-1] == "_watermark"
-    assert [row["v"] for row in dropped.collect()] == [8]
+    missed = spark.table("missed")
+    assert missed.columns == ["ts", "k", "v", "note", "_watermark"]
+    assert [(row["v"], row["_watermark"].second) for row in missed.collect()] == [(8, 13)]
 
 
 def test_a_folder_for_both_is_refused(folder: Path, spark: SparkSession) -> None:

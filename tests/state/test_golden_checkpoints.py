@@ -21,6 +21,7 @@ from panes.functions.aggregates import AGGREGATES
 from panes.functions.over import OVER_FUNCTIONS
 from panes.functions.stateful import BUILT_INS
 from panes.kernels.kernel import Kernel
+from panes.kernels.late_rows import LateRows
 from panes.physical.identity import Identity
 from panes.spark.record import RECORD
 
@@ -96,9 +97,14 @@ def identities() -> Iterator[Identity]:
 
 
 def layouts() -> Iterator[str]:
-    """What the kernels call the layouts of their states."""
+    """What the kernels call the layouts of their states; `LateRows` has that of the kernel inside."""
     for module in pkgutil.walk_packages(panes.kernels.__path__, "panes.kernels."):
         for _, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if one.__module__ == module.name and one is not Kernel and hasattr(one, "step") and hasattr(one, "pack"):
+            if (
+                one.__module__ == module.name
+                and one not in (Kernel, LateRows)
+                and hasattr(one, "step")
+                and hasattr(one, "pack")
+            ):
                 (layout,) = re.findall(r'"state": "([^"]+)"', inspect.getsource(vars(one)["depends_on"]))
                 yield layout
