@@ -26,10 +26,6 @@ def test_a_topic_that_is_missing(kafka: str, spark: SparkSession) -> None:
     assert f"Kafka at {kafka} has no topic nowhere" in refused(spark, kafka, "nowhere").message
 
 
-def test_a_broker_that_does_not_answer(kafka: str, spark: SparkSession) -> None:
-    assert "Kafka at 127.0.0.1:1: " in refused(spark, "127.0.0.1:1").message
-
-
 def test_settings_that_cannot_be(kafka: str, spark: SparkSession) -> None:
     options = {"kafka.bootstrap.servers": kafka, "kafka.security.protocol": "NONSENSE"}
     with pytest.raises(PanesError) as caught:
