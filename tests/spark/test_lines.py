@@ -65,11 +65,7 @@ def test_sparks_own_column(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_computed_column_that_fails(spark: SparkSession, tmp_path: Path) -> None:
-<<<<<<< HEAD
     """The line is as declared, and what is made of it is not: a value that fails, with the value in its error."""
-=======
-    """The line is as declared, and what is made of it is not: the error has the value in it."""
->>>>>>> dead
     columns = "at STRING, ts TIMESTAMP AS to_timestamp(at)"
     with pytest.raises(PanesError) as caught:
         rows(spark, tmp_path, '{"at": "yesterday"}\n', columns, "SELECT ts FROM t")
