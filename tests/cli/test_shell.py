@@ -67,9 +67,9 @@ def test_what_is_declared_stays() -> None:
 
 
 def test_an_error_is_told_and_the_next_statement_runs() -> None:
-    code, out, err = shell(f"SELECT a FROM nowhere;\n\\x\n\\?\n{STREAM}\n")
+    code, out, err = shell(f"{STREAM}\nSELECT nosuch FROM clicks;\n\\x\n\\?\n\\d\n")
     assert code == 1
-    assert "unknown-stream" in err
+    assert "unknown-column" in err
     assert "\\x is no command" in err
     assert "stream clicks created" in out
     assert "leave" in out

@@ -25,6 +25,9 @@ from panes.cli.shell_text import (
 )
 from panes.cli.signals import Stop
 from panes.cli.spark_options import Conf, Master, Packages, Remote, packages_of, settings_of
+from panes.errors import PanesError
+from panes.source import Source
+from panes.sql.parser import script_parts
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -100,6 +103,7 @@ class Session:
 
     def _run(self, statement: str) -> None:
         if needs_spark(statement) and not self._started:
+            self._find_mistakes(statement)
             self._start()
         with Stop() as stop:
             self._engine.run(
@@ -112,6 +116,16 @@ class Session:
             )
         if stop.signal == signal.SIGTERM:
             raise SystemExit(128 + stop.signal)
+
+    def _find_mistakes(self, statement: str) -> None:
+        """Most are found before Spark starts; it may know a table that nobody has declared."""
+        if len(script_parts(Source(statement))) > 1:
+            return
+        try:
+            self._engine.compile(statement)
+        except PanesError as error:
+            if error.code != "unknown-stream":
+                raise
 
     def _start(self) -> None:
         if errors.is_terminal:
