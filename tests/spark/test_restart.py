@@ -93,6 +93,14 @@ def script(tmp_path: Path, spark: SparkSession) -> Script:
 ZONE, ANSI, PARTITIONS = "spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.shuffle.partitions"
 
 
+def test_it_goes_on_with_another_folder(script: Script) -> None:
+    """Spark's log of the new folder begins in the middle; who reads the two has everything."""
+    script.run()
+    script.feed(3)
+    script.run(script.text().replace("/out'", "/other'"), flush=True)
+    assert script.held("out") + script.held("other") == expected()
+
+
 def test_what_changed_is_refused_at_the_start(script: Script, spark: SparkSession) -> None:
     script.run()
     script.feed(3)

@@ -46,7 +46,7 @@ from panes.spark.report import Report, report_of
 from panes.spark.rows import show_rows
 from panes.spark.run_options import Run
 from panes.spark.session import check_checkpoint, shards_of
-from panes.spark.sink_log import close_gaps
+from panes.spark.sink_log import begin_log, close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
 from panes.spark.sources import declared
 from panes.spark.store import StorePath, store_path
@@ -249,6 +249,7 @@ def _enter(one: Ready, spark: SparkSession) -> None:
     write_record(one.folder, one.record)
     path = written_folder(one.insert.sink) if one.insert.late is None else None
     if path is not None:
+        begin_log(path, one.folder / "spark", spark)
         close_gaps(path, one.folder / "spark", spark)
 
 

@@ -1,7 +1,8 @@
 """The log of a sink of files: Spark has an entry in it for every micro-batch, and reads none if one is missing.
 
 A micro-batch in which Spark moves state to other partitions writes to no sink and so leaves a gap: the next reader of
-the folder would fail, and so would the tenth micro-batch, with BATCH_METADATA_NOT_FOUND.
+the folder would fail, and so would the tenth micro-batch, with BATCH_METADATA_NOT_FOUND. A query that goes on with
+another folder would begin its log in the middle, and nobody could read it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,32 @@ from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
 from panes.spark.micro_batches import committed, moves
-from panes.spark.store import StorePath
+from panes.spark.store import StorePath, is_reachable, store_path
 
 SINKS = "org.apache.spark.sql.execution.streaming.sinks"
 VERSION = 1
+NOTHING = f"v{VERSION}"  # what Spark writes for a micro-batch without files
+LOG, INTERVAL = "_spark_metadata", "spark.sql.streaming.fileSink.log.compactInterval"
+
+
+def begin_log(path: str, checkpoint: StorePath, spark: SparkSession) -> None:
+    """Enter the micro-batches that went to another folder as such that wrote nothing here.
+
+    Every so many micro-batches Spark gathers all entries in one, whose name ends in `.compact`, and looks no further.
+    """
+    done = committed(checkpoint)
+    if not done or not is_reachable(path, spark):
+        return
+    log = store_path(path, spark) / LOG
+    if any(name[:1].isdigit() for name in log.names()):
+        return
+    interval = int(spark.conf.get(INTERVAL, None) or 10)
+    last = done[-1]
+    gathered = (last + 1) // interval * interval - 1
+    names = [*([f"{gathered}.compact"] if gathered >= 0 else []), *map(str, range(gathered + 1, last + 1))]
+    log.make_folder()
+    for name in names:
+        (log / name).publish(NOTHING)
 
 
 def close_gaps(path: str, checkpoint: StorePath, spark: SparkSession) -> None:
@@ -28,9 +51,7 @@ def close_gaps(path: str, checkpoint: StorePath, spark: SparkSession) -> None:
         raise PanesError("cannot-rescale", f"the log of {path} cannot be written over Spark Connect", None, hint)
     jvm, gateway = spark.sparkContext._jvm, spark.sparkContext._gateway
     assert jvm is not None and gateway is not None
-    log = getattr(jvm, f"{SINKS}.FileStreamSinkLog")(
-        VERSION, session, f"{path}/_spark_metadata", jvm.scala.Option.empty()
-    )
+    log = getattr(jvm, f"{SINKS}.FileStreamSinkLog")(VERSION, session, f"{path}/{LOG}", jvm.scala.Option.empty())
     nothing = gateway.new_array(getattr(jvm, f"{SINKS}.SinkFileStatus"), 0)
     for number in numbers:
         last = log.getLatestBatchId()

@@ -1,0 +1,46 @@
+"""The log of a folder of files that takes over from another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from panes.spark.sink_log import begin_log
+from panes.spark.store import LocalPath
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("last", [0, 8, 9, 10, 25])
+def test_a_log_that_begins_in_the_middle(last: int, tmp_path: Path, spark: SparkSession) -> None:
+    """The query has done `last` micro-batches and goes on for twelve more, past the next entry that gathers all."""
+    commits = tmp_path / "spark" / "commits"
+    commits.mkdir(parents=True)
+    for number in range(last + 1):
+        (commits / str(number)).write_text("v1")
+    begin_log(str(tmp_path / "out"), LocalPath(tmp_path / "spark"), spark)
+    written = _log(tmp_path / "out", spark)
+    assert written.getLatestBatchId().get() == last
+    nothing = spark.sparkContext._gateway.new_array(_sinks(spark).SinkFileStatus, 0)  # type: ignore[union-attr]
+    for number in range(last + 1, last + 13):
+        assert written.add(number, nothing)
+    assert spark.read.schema("a int").parquet(str(tmp_path / "out")).count() == 0
+
+
+def test_a_log_that_is_there_is_left_alone(tmp_path: Path, spark: SparkSession) -> None:
+    for folder in (tmp_path / "spark" / "commits", tmp_path / "out" / "_spark_metadata"):
+        folder.mkdir(parents=True)
+        (folder / "3").write_text("v1")
+    begin_log(str(tmp_path / "out"), LocalPath(tmp_path / "spark"), spark)
+    assert [file.name for file in (tmp_path / "out" / "_spark_metadata").iterdir()] == ["3"]
+
+
+def _sinks(spark: SparkSession):  # type: ignore[no-untyped-def]
+    return spark._jvm.org.apache.spark.sql.execution.streaming.sinks  # type: ignore[union-attr]
+
+
+def _log(folder: Path, spark: SparkSession):  # type: ignore[no-untyped-def]
+    empty = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
+    return _sinks(spark).FileStreamSinkLog(1, spark._jsparkSession, f"{folder}/_spark_metadata", empty)
