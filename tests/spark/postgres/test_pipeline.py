@@ -71,7 +71,7 @@ def test_windows_to_two_tables(spark: SparkSession, db: Tables, tmp_path: Path) 
     reports: list[Report] = []
     Engine(spark).run(pipeline, checkpoint=tmp_path / "checkpoint", report=reports.append, once=True)
     forget_last(tmp_path / "checkpoint" / "1-closed")
-    forget_last(tmp_path / "checkpoint" / "2-now")
+    forget_last(tmp_path / "checkpoint" / "1-now")
     Engine(spark).run(pipeline, checkpoint=tmp_path / "checkpoint", report=reports.append, flush=True)
     expected = [("a", 0, 4), ("a", 10, 5), ("b", 0, 2), ("b", 20, 7)]
     for table in ("closed", "now"):
