@@ -102,7 +102,6 @@ def declare_from(statement: CreateStream) -> Stream:
             preimages=options.get("preimages", "maybe"),
             options=others,
         )
-        check_connector(stream)
         on_error = options.get("on_error", "fail").lower()
         stream = replace(stream, on_error=on_error, dead_letter=options.get("dead_letter"))
         check_malformed(stream)
@@ -112,7 +111,9 @@ def declare_from(statement: CreateStream) -> Stream:
             stream = check_stream(replace(stream, time=watermark.column, delay=watermark.delay))
     with underlined(statement.span):
         beat, timeout = _beats(options.get("heartbeat"), options.get("idle_timeout"))
-        return check_stream(replace(stream, heartbeat=beat, idle_timeout=timeout))
+        stream = check_stream(replace(stream, heartbeat=beat, idle_timeout=timeout))
+        check_connector(stream)
+    return stream
 
 
 def _column(column: ColumnDef) -> Column:
