@@ -66,3 +66,11 @@ def test_a_long_line_is_shown_around_the_place() -> None:
     first = carets.index("^")
     assert len(line) < 130
     assert line[first : first + carets.count("^")] == "here"
+
+
+def test_secrets_are_not_shown_and_carets_stay_in_place() -> None:
+    text = "CREATE SINK s WITH (connector = 'pg', my.`API-key` = 'it''s me', url = 'x://me:pass@db', nonsense = 1)"
+    at = text.index("nonsense")
+    shown, carets = underline(Span(Source(text), at, at + len("nonsense"))).splitlines()
+    assert "it''s me" not in shown and ":pass@" not in shown and "connector = 'pg'" in shown
+    assert shown[carets.index("^") : carets.rindex("^") + 1] == "nonsense"

@@ -6,12 +6,11 @@ import re
 from collections.abc import Collection, Mapping
 
 from panes.secrets import MASK, check_references, is_reference
+from panes.source import IN_URL, SECRET
 
 CONNECTORS = frozenset(
     ("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka", "postgres", "jdbc", "delta")
 )
-SECRET = re.compile(r"password|passwd|secret|token|credential|(?:access|account|api|sas)[._-]?key|jaas", re.IGNORECASE)
-IN_URL = re.compile(r"(?<=://)([^/@:\s]+):[^/@\s]+(?=@)")  # user:password
 
 
 def read_options(given: Mapping[str, str], own: Collection[str]) -> dict[str, str]:
