@@ -27,7 +27,7 @@ demo: java install  ## See Panes at work
 	@$(BIN)/panes demo
 
 test: java install  ## Run the tests (ARGS="-k session" passes options to pytest)
-	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python scripts/run_tests.py $(ARGS)
 
 slow: java install  ## Run the slow tests
 	@$(BIN)/pytest -m slow $(ARGS)

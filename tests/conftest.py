@@ -39,13 +39,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--queries", type=int, default=5000, help="how many random queries a slow run tries")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in two processes, one has all that need Spark: two sessions would be in each other's way."""
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Java has its jars from its start, whichever test starts it: so they are named before the first test runs."""
     if any(item.get_closest_marker("spark") for item in session.items) and not session.config.option.collectonly:
