@@ -23,10 +23,9 @@ CONNECTORS = (
 # Hadoop's client for S3 names a bundle of 600 MB; it works with these parts of it.
 S3 = ("org.apache.hadoop:hadoop-aws:3.5.0", "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.3.1")
 AWS = tuple(f"software.amazon.awssdk:{name}:2.35.4" for name in ("s3", "s3-transfer-manager", "sts"))
-DATABASES = (  # JDBC drivers; two of them are the whole database
+DATABASES = (  # JDBC drivers; H2 is the whole database
     "org.postgresql:postgresql:42.7.14",
     "com.h2database:h2:2.3.232",
-    "org.xerial:sqlite-jdbc:3.50.3.0",
 )
 LONGEST = 300  # seconds that a download may take
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">

@@ -32,8 +32,6 @@ class Dialect:
 
 DIALECTS = {
     "postgresql": Dialect("org.postgresql.Driver", Upsert.ON_CONFLICT),
-    "sqlite": Dialect("org.sqlite.JDBC", Upsert.ON_CONFLICT),
-    "duckdb": Dialect("org.duckdb.DuckDBDriver", Upsert.ON_CONFLICT),
     "h2": Dialect("org.h2.Driver", Upsert.MERGE),
     "sqlserver": Dialect("com.microsoft.sqlserver.jdbc.SQLServerDriver", Upsert.MERGE, ";"),
     "oracle": Dialect("oracle.jdbc.OracleDriver", Upsert.MERGE),

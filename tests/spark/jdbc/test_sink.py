@@ -1,4 +1,4 @@
-"""Micro-batches through JDBC into PostgreSQL, H2 and SQLite: each once, appended or applied by key."""
+"""Micro-batches through JDBC into PostgreSQL and H2: each once, appended or applied by key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 CHANGES = "_change_type string, id int, v string"
 
 
-@pytest.fixture(params=["postgresql", "h2", "sqlite"])
+@pytest.fixture(params=["postgresql", "h2"])
 def where(
     request: pytest.FixtureRequest, spark: SparkSession, postgres: Server, tmp_path: Path
 ) -> Iterator[dict[str, str]]:
@@ -40,7 +40,6 @@ def where(
             "password": postgres.password,
         },
         "h2": {"url": f"jdbc:h2:mem:{tmp_path.name};DB_CLOSE_DELAY=-1"},
-        "sqlite": {"url": f"jdbc:sqlite:{tmp_path}/db?busy_timeout=30000"},
     }[request.param]
     yield found
     clear(found)
@@ -143,7 +142,7 @@ def script(where: dict[str, str], tmp_path: Path, options: str) -> str:
 
 
 def test_a_script(spark: SparkSession, where: dict[str, str], tmp_path: Path) -> None:
-    """The key is that of the stream; SQLite's numbers have no size."""
+    """The key is that of the stream."""
     pipeline = script(where, tmp_path, "table = 'board', create = 'true'")
     Engine(spark).run(pipeline, checkpoint=tmp_path / "checkpoint", once=True)
     texts = [f"{n % 3}" for n in range(6)] + [f"{n % 2}" for n in range(6, 9)]
