@@ -19,7 +19,7 @@ def test_sql_server() -> None:
 
 
 def test_a_result_that_is_all_key() -> None:
-    for name, words in (("oracle", "WHEN NOT MATCHED"), ("duckdb", "DO NOTHING")):
+    for name, words in (("oracle", "WHEN NOT MATCHED"), ("postgresql", "DO NOTHING")):
         _, upsert = statements(JdbcSink(DIALECTS[name], "t"), "s", {"id": "id"}, ["id"])
         assert words in upsert
         assert "UPDATE" not in upsert
