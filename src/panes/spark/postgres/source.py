@@ -77,8 +77,8 @@ def _column(field: t.StructField, table: Table) -> StoredColumn:
     type_, stored = field.dataType, column.type
     if isinstance(type_, t.StringType) or (is_json(type_) and stored.name in ("json", "jsonb")):
         return column
-    read = READ.get(type(type_.elementType) if isinstance(type_, t.ArrayType) else type(type_), ())
-    if (stored.element if isinstance(type_, t.ArrayType) else stored.name) not in read:
+    one, name = (type_.elementType, stored.element) if isinstance(type_, t.ArrayType) else (type_, stored.name)
+    if name is None or not (isinstance(one, t.StringType) or name in READ.get(type(one), ())):
         text = f"{column.name} is {stored.sql} in the table {table.name}, and declared as {type_.simpleString()}"
         raise PanesError("stream-options", text, None, "Declare a type that holds all of it; STRING holds anything.")
     return column
