@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from panes import Engine, sinks
 from panes.errors import PanesError
+from panes.spark.delta import sink as delta_sink
+from panes.spark.delta.table import open_table
 from spark.input_files import at, write_file
 
 pytestmark = pytest.mark.spark
@@ -103,6 +105,30 @@ def test_drivers_at_once(spark: SparkSession, tmp_path: Path, changelog: bool) -
         one.result()
     table = DeltaTable(path).to_pyarrow_table()
     assert sorted(table["k"].to_pylist()) == sorted(["0", *(f"{name}{batch}" for name in "ab" for batch in range(3))])
+
+
+@pytest.mark.parametrize("changelog", [False, True])
+def test_another_commits_in_between(
+    spark: SparkSession, tmp_path: Path, changelog: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver in another process commits after this one has looked at the table: neither is lost or there twice."""
+    path = str(tmp_path / "t")
+    key = ["k"] if changelog else None
+    one, other = (
+        sinks.delta(id=name, path=path, key=key, changelog=changelog, create=True) for name in ("one", "other")
+    )
+    one(spark.createDataFrame([("insert", "0", 0)], CHANGES), 0)
+    opened: list[DeltaTable] = []
+
+    def open_late(*where: Any, **more: Any) -> DeltaTable:
+        opened.append(table := open_table(*where, **more))
+        if len(opened) == 2:  # the first is for the columns
+            other(spark.createDataFrame([("insert", "b", 2)], CHANGES), 0)
+        return table
+
+    monkeypatch.setattr(delta_sink, "open_table", open_late)
+    one(spark.createDataFrame([("insert", "a", 1)], CHANGES), 1)
+    assert sorted(DeltaTable(path).to_pyarrow_table()["k"].to_pylist()) == ["0", "a", "b"]
 
 
 TYPES = """

@@ -31,7 +31,15 @@ from panes.connectors.delta import DeltaSink
 from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
 from panes.spark.delta.staging import Staged, clean_up, nullable, stage
-from panes.spark.delta.table import arrow_schema_of, check_installed, exists, failures_of, open_table, schema_of
+from panes.spark.delta.table import (
+    ONE_AT_A_TIME,
+    arrow_schema_of,
+    check_installed,
+    exists,
+    failures_of,
+    open_table,
+    schema_of,
+)
 from panes.spark.expressions import quoted, with_nested
 from panes.spark.folders import folder
 from panes.spark.last_of_key import DELETED, last_of_key
@@ -57,8 +65,9 @@ class DeltaWriter:
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         sink = self.sink
-        table = self._table(rows.schema)
-        there = schema_of(table)
+        with ONE_AT_A_TIME:
+            table = self._table(rows.schema)
+            there, arrow = schema_of(table), arrow_schema_of(table)
         columns = matched(rows.schema, self, there)
         if self.changelog:
             rows = last_of_key(rows, sink.key)
@@ -67,13 +76,14 @@ class DeltaWriter:
             values = {
                 one.name: quoted(columns[one.name]) if one.name in columns else _null(one) for one in there.fields
             }
-        known = arrow_schema_of(table).append(pa.field(DELETED, pa.bool_()))
+        known = arrow.append(pa.field(DELETED, pa.bool_()))
         schema = pa.schema([pa.field(name, nullable(known.field(name).type)) for name in values])
         named = rows.selectExpr(*(f"{value} AS {quoted(name)}" for name, value in values.items()))
         staged = stage(named, sink.path, sink.storage, self.id, batch, schema)
         if staged.files:
-            self._commit(staged, list(columns), batch)
-            clean_up(sink.path, sink.storage, self.id, batch)
+            with ONE_AT_A_TIME:
+                self._commit(staged, list(columns), batch)
+                clean_up(sink.path, sink.storage, self.id, batch)
 
     def _table(self, schema: StructType) -> DeltaTable:
         sink = self.sink

@@ -20,6 +20,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from panes.spark.delta.table import files_of
+from panes.spark.folders import is_local
 
 FOLDER = "_panes_staging"
 BUFFER = 1 << 20
@@ -44,6 +45,8 @@ class Stage:
         rows = 0
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         files = files_of(self.path, self.storage)
+        if is_local(self.path):
+            files.create_dir(FOLDER)
         out = files.open_output_stream(name, buffer_size=BUFFER)  # without, Arrow hands on what delta-rs does not take
         with out, pa.ipc.new_file(out, self.schema, options=options) as file:
             while first is not None:

@@ -6,18 +6,23 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyarrow.fs import FileSystem, PyFileSystem
+from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSystem
 from pyspark.sql.types import StructType
 
 from panes.errors import PanesError
+from panes.spark.folders import folder, is_local
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 FEED = "delta.enableChangeDataFeed"
+# delta-rs waits for its own threads while it holds Python's lock, and these wait for that lock where Arrow reads
+# through it: two queries of one process that were in it at once have stopped each other for good.
+ONE_AT_A_TIME = RLock()
 
 
 def check_installed() -> None:
@@ -63,6 +68,8 @@ def files_of(path: str, storage: Mapping[str, str]) -> FileSystem:
     """The files of a table's folder, wherever that is; paths are relative to it."""
     from deltalake.fs import DeltaStorageHandler
 
+    if is_local(path):
+        return SubTreeFileSystem(folder(path), LocalFileSystem())
     return PyFileSystem(DeltaStorageHandler(path, options=dict(storage)))
 
 
