@@ -85,7 +85,7 @@ def whole(at: str, settings: dict[str, str]) -> dict[str, object]:
     found["doctor"] = [store(spark, one).grade.value for one in (f"{at}/new", "s3a://nobody/x", "odd://x/y")]
     found["another checkpoint"] = code(lambda: again(checkpoint=f"{at}/another"))
     found["no bucket"] = code(lambda: again(checkpoint="s3a://nobody/x"))
-    elsewhere = script(at, sums=WINDOWS).replace(f"{at}/in", "s3a://nobody/in")
+    elsewhere = script(f"{at}/other", sums=WINDOWS).replace(f"{at}/other/in", "s3a://nobody/in")
     found["no stream"] = code(lambda: Engine(spark).run(elsewhere, checkpoint=f"{at}/elsewhere", once=True))
     feed(at, 1, spark)
     again(flush=True)
