@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from panes.catalog import Sink, Stream
-from panes.connectors.options import named, one_of, required
+from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
 
 CONNECTOR = "delta"
@@ -47,7 +47,7 @@ def check_stream(stream: Stream) -> None:
 def delta_source(stream: Stream) -> DeltaSource:
     """A stream's options, if they can work."""
     own = ("path", "starting_version", "snapshot", "max_versions_per_trigger")
-    options = named(CONNECTOR, _without_connector(stream.options), own, (STORAGE,))
+    options = named(CONNECTOR, stream.options, own, (STORAGE,))
     return DeltaSource(
         required(options, "path", "folder"),
         _number(options, "starting_version", 0),
@@ -65,7 +65,7 @@ def check_sink(sink: Sink) -> None:
 def delta_sink(sink: Sink) -> DeltaSink:
     """A sink's options, if they can work."""
     own = ("path", "key", "create", "partition_by", "changelog")
-    options = named(CONNECTOR, _without_connector(sink.options), own, (STORAGE, PROPERTY))
+    options = named(CONNECTOR, sink.options, own, (STORAGE, PROPERTY))
     made = [name for name in options if name == "partition_by" or name.lower().startswith(PROPERTY)]
     create = one_of(options, "create", SWITCH, "false") == "true"
     if made and not create:
@@ -73,10 +73,10 @@ def delta_sink(sink: Sink) -> DeltaSink:
         raise PanesError("stream-options", f"{made[0]} is for a table that is created", None, hint)
     return DeltaSink(
         required(options, "path", "folder"),
-        _names(options.get("key", "")),
+        names(options.get("key", "")),
         one_of(options, "changelog", ("upsert", "rows"), "upsert") == "upsert",
         create,
-        _names(options.get("partition_by", "")),
+        names(options.get("partition_by", "")),
         {name: value for name, value in options.items() if name.lower().startswith(PROPERTY)},
         _with_prefix(options, STORAGE),
     )
@@ -92,17 +92,8 @@ def check_loop(sink: Sink, streams: Iterable[Stream]) -> None:
             raise PanesError("stream-options", f"INSERT INTO {sink.name} would read its own table {written}")
 
 
-def _without_connector(options: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in options.items() if name != "connector"}
-
-
 def _with_prefix(options: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {name[len(prefix) :]: value for name, value in options.items() if name.lower().startswith(prefix)}
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Names with commas between them."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _number(options: Mapping[str, str], name: str, least: int) -> int | None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from panes.catalog import Sink, Stream
-from panes.connectors.kafka import names
-from panes.connectors.options import named, one_of, required
+from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
 
 CONNECTOR = "jdbc"
@@ -69,8 +68,7 @@ def check_sink(sink: Sink) -> None:
 def jdbc_sink(sink: Sink) -> JdbcSink:
     """A sink's options, if they can work."""
     own = ("url", "table", "user", "password", "driver", "key", "create", "changelog")
-    given = {name: value for name, value in sink.options.items() if name != "connector"}
-    options = named(CONNECTOR, given, own, ())
+    options = named(CONNECTOR, sink.options, own, ())
     dialect = _dialect(required(options, "url", "jdbc:postgresql://host:5432/database"))
     table = required(options, "table", "name")
     if TABLE.fullmatch(table) is None:

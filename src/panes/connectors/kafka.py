@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from panes.catalog import Column, Sink, Stream
-from panes.connectors.options import named, one_of, required
+from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError, suggestion
 from panes.secrets import has_reference
 
@@ -92,7 +92,7 @@ def kafka_source(stream: Stream) -> KafkaSource:
     formats = [one.value for one in Format]
     own = ("format", "bootstrap_servers", "avro_schema", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
     prefixes = (PASSED_ON, *(f"{name}." for name in formats))
-    options = named(CONNECTOR, _without_connector(stream.options), own, prefixes)
+    options = named(CONNECTOR, stream.options, own, prefixes)
     format_ = Format(one_of(options, "format", formats, None))
     spark = _spark_options(options)
     if sum(name in spark for name in WHICH) != 1:
@@ -106,10 +106,6 @@ def kafka_source(stream: Stream) -> KafkaSource:
     )
     _check_columns(stream, source)
     return source
-
-
-def _without_connector(options: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in options.items() if name != "connector"}
 
 
 def _spark_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -166,7 +162,7 @@ def check_sink(sink: Sink) -> None:
 def kafka_sink(sink: Sink) -> KafkaSink:
     """A sink's options, if they can work."""
     own = ("format", "bootstrap_servers", "topic", "key", "headers", "changelog")
-    options = named(CONNECTOR, _without_connector(sink.options), own, (PASSED_ON, "json."))
+    options = named(CONNECTOR, sink.options, own, (PASSED_ON, "json."))
     one_of(options, "format", ("json",), "json")
     topic = required(options, "topic", "name")
     changes = one_of(options, "changelog", [one.value for one in Changes], None) if "changelog" in options else None
@@ -177,11 +173,6 @@ def kafka_sink(sink: Sink) -> KafkaSink:
         raise PanesError("stream-options", f"the sink {sink.name} upserts without a key", None, hint)
     parser = {name[len("json.") :]: value for name, value in options.items() if name.lower().startswith("json.")}
     return KafkaSink(spark, key, headers, Changes(changes) if changes else None, parser)
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Names with commas between them."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def check_loop(sink: Sink, streams: Iterable[Stream]) -> None:

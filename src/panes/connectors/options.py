@@ -10,14 +10,16 @@ from panes.errors import PanesError, suggestion
 def named(
     connector: str, options: Mapping[str, str], own: Collection[str], prefixes: tuple[str, ...]
 ) -> dict[str, str]:
-    """Options by the names that the connector knows them by; those with a prefix are somebody else's to check.
+    """Options by the names that the connector knows them by, without its own; those with a prefix are others' to check.
 
-    >>> named("kafka", {"Topic": "t", "kafka.group.id": "x"}, ["topic"], ("kafka.",))
+    >>> named("kafka", {"connector": "kafka", "Topic": "t", "kafka.group.id": "x"}, ["topic"], ("kafka.",))
     {'topic': 't', 'kafka.group.id': 'x'}
     """
     known = {name.lower(): name for name in own}
     found = {}
     for name, value in options.items():
+        if name == "connector":
+            continue
         if name.lower().startswith(prefixes):
             found[name] = value
         elif name.lower() in known:
@@ -35,6 +37,11 @@ def one_of(options: Mapping[str, str], name: str, values: Collection[str], defau
     listed = ", ".join(f"'{one}'" for one in values)
     given = f"is '{value}'" if value is not None else "is missing"
     raise PanesError("stream-options", f"the option {name} {given}", None, f"It is one of {listed}.")
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def required(options: Mapping[str, str], name: str, example: str) -> str:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from panes.catalog import Sink, Stream
-from panes.connectors.kafka import names
-from panes.connectors.options import named, one_of, required
+from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
 
 CONNECTOR = "postgres"
@@ -97,7 +96,7 @@ def postgres_sink(sink: Sink) -> PostgresSink:
 
 
 def _named(options: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
-    return named(CONNECTOR, {name: value for name, value in options.items() if name != "connector"}, own, ())
+    return named(CONNECTOR, options, own, ())
 
 
 def database(options: Mapping[str, str]) -> Database:

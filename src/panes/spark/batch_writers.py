@@ -22,6 +22,7 @@ from panes.spark.folders import FILES
 from panes.spark.jdbc import sink as jdbc_sinks
 from panes.spark.kafka.sink import put_kafka
 from panes.spark.postgres import sink as postgres_sinks
+from panes.spark.sink_log import LOG
 from panes.spark.store import is_reachable, store_path
 
 BATCH = "panes_batch"
@@ -99,7 +100,7 @@ def check_layout(sink: Sink, by_batch: bool, spark: SparkSession) -> None:
     if path is None or not is_reachable(path, spark):
         return
     names = store_path(path, spark).names()
-    if by_batch and "_spark_metadata" in names:
+    if by_batch and LOG in names:
         told = f"{path} was written without LATE ROWS INTO: Spark's log in it would hide what is written now"
     elif not by_batch and any(name.startswith(f"{BATCH}=") for name in names):
         told = f"{path} was written with LATE ROWS INTO: Spark's log would hide what is there"

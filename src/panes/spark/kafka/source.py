@@ -8,7 +8,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from panes.catalog import Column, Stream
-from panes.connectors.kafka import METADATA, Format, KafkaSource, kafka_source, names
+from panes.connectors.kafka import METADATA, Format, KafkaSource, kafka_source
+from panes.connectors.options import names
 from panes.kernels.changelog.changes import CHANGE
 from panes.spark.expressions import quoted
 from panes.spark.kafka.broker import check_topics
