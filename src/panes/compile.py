@@ -40,11 +40,14 @@ class Compiled:
 
     def explain_json(self) -> str:
         """Both plans as JSON."""
-        plans = {
+        return json.dumps(self.plans(), indent=2)
+
+    def plans(self) -> dict[str, object]:
+        """Both plans as plain data."""
+        return {
             "logical": tables.document(logical_explain.rows(self.logical)),
             "physical": tables.document(physical_explain.rows(self.physical)),
         }
-        return json.dumps(plans, indent=2, ensure_ascii=False)
 
 
 def compile_query(sql: str, catalog: Catalog, functions: Functions) -> Compiled:

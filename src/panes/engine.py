@@ -148,8 +148,8 @@ class Engine:
         """Run a script: declarations take effect at once, each INSERT runs as a query of its own until it ends.
 
         `checkpoint` is the folder for the state of all INSERTs (without one, a temporary folder, removed at the end);
-        `once` ends when the input that is there has been read; `flush` ends the input then: everything that is open
-        comes out, and the checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each
+        `once` ends once all available input has been read; `flush` ends the input then: everything that is open
+        is emitted, and the checkpoint is sealed. `show` gets the outcome of each statement, `report` that of each
         micro-batch; the run stops, and can go on later, when `stopped` says so. A micro-batch begins `every` so often,
         such as '10 seconds', or as soon as the one before is done. With `on_error='continue'` the other queries go on
         when one fails, and its error is raised at the end; `failed` is told at once. `started` gets the names of the

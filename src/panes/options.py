@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from panes.hiding import SECRET, masked_value
 from panes.secrets import MASK, check_references, is_reference
-from panes.source import IN_URL, SECRET
 
 CONNECTORS = frozenset(
     ("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka", "postgres", "jdbc", "delta")
@@ -41,4 +41,4 @@ def _shown(name: str, value: str, also: re.Pattern[str] | None) -> str:
     if is_reference(value):
         return value
     secret = SECRET.search(name) or (also is not None and also.search(name))
-    return MASK if secret else IN_URL.sub(rf"\1:{MASK}", value)
+    return MASK if secret else masked_value(value, MASK)

@@ -54,12 +54,17 @@ class Listing:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    def documents(self) -> list[dict[str, str]]:
+        """The rows as plain data."""
+        return [dict(zip(self.header, row, strict=True)) for row in self.rows]
+
 
 @dataclass(frozen=True)
 class Explanation:
-    """The answer of EXPLAIN."""
+    """The answer of EXPLAIN, and the query that it is about."""
 
     text: str
+    compiled: Compiled
 
 
 Step: TypeAlias = Done | Listing | Explanation | Compiled
@@ -85,7 +90,8 @@ def _step(part: tuple[Token, ...], sql: str, catalog: Catalog, functions: Functi
             return compiled
         case Explain(statement=inner, format=format_):
             compiled = compile_statement(inner, catalog, functions, names)
-            return Explanation(compiled.explain_json() if format_ == ExplainFormat.JSON else compiled.explain())
+            text = compiled.explain_json() if format_ == ExplainFormat.JSON else compiled.explain()
+            return Explanation(text, compiled)
         case CreateView():
             compile_statement(statement.query, catalog, functions, names)
             return _create(statement, catalog)

@@ -29,7 +29,9 @@ def check_references(options: Mapping[str, str]) -> None:
         for found in REFERENCE.finditer(value):
             if found["kind"] not in ("ENV", "FILE") or not found["name"]:
                 hint = "Write ${ENV:NAME} for a variable of the environment, or ${FILE:path} for what a file holds."
-                raise PanesError("stream-options", f"{found[0]} in the option {option} is no secret", None, hint)
+                raise PanesError(
+                    "stream-options", f"{found[0]} in the option {option} is not a secret reference", None, hint
+                )
 
 
 def is_reference(value: str) -> bool:
@@ -55,7 +57,7 @@ def _value(option: str, found: re.Match[str]) -> str:
 def _variable(name: str, option: str) -> str:
     value = os.environ.get(name)
     if value is None:
-        text = f"there is no variable {name} in the environment, which the option {option} names"
+        text = f"the option {option} refers to the environment variable {name}, which is not set"
         raise PanesError("missing-secret", text, None, f"Set {name} before you start.")
     return value
 
@@ -65,10 +67,10 @@ def _content(path: str, option: str) -> str:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         message = f"the file {path}, which the option {option} names, cannot be read: {why}"
         raise PanesError(
-            "missing-secret", message, None, "A path is taken from where the process was started."
+            "missing-secret", message, None, "A relative path starts at the folder the process was started in."
         ) from None
     return text.removesuffix("\n").removesuffix("\r")
 

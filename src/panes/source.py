@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-SECRET = re.compile(r"password|passwd|secret|token|credential|(?:access|account|api|sas)[._-]?key|jaas", re.IGNORECASE)
-IN_URL = re.compile(r"(?<=://)([^/@:\s]+):([^/@\s]+)(?=@)")  # user:password
-OPTION = re.compile(r"([\w.`-]+\s*=\s*')((?:[^']|'')*)('|$)")
+from panes.hiding import hidden
 
 
 @dataclass(frozen=True)
@@ -48,20 +45,9 @@ class Span:
         return Span(self.source, min(self.start, other.start), max(self.end, other.end))
 
 
-def hidden(line: str) -> str:
-    """A line of the same length without the secrets in its options; `${ENV:NAME}` is none.
-
-    >>> hidden("url = 'pg://me:hunter2@db', password = 'hunter2', kafka.token = '${ENV:TOKEN}'")
-    "url = 'pg://me:*******@db', password = '*******', kafka.token = '${ENV:TOKEN}'"
-    """
-    line = IN_URL.sub(lambda found: f"{found[1]}:{_stars(found[2])}", line)
-    return OPTION.sub(
-        lambda found: found[1] + (_stars(found[2]) if SECRET.search(found[1]) else found[2]) + found[3], line
-    )
-
-
-def _stars(text: str) -> str:
-    return text if text.startswith("${") else "*" * len(text)
+def shown(span: Span) -> str:
+    """The text of a span as it may be printed."""
+    return hidden(span.source.text)[span.start : span.end]
 
 
 WIDTH = 110  # longer lines are shown in part, around the place
@@ -75,7 +61,8 @@ def underline(span: Span) -> str:
          |      ^^^^^^^
     """
     number, column = span.source.position(span.start)
-    line = hidden(span.source.text.split("\n")[number - 1].rstrip("\r").replace("\t", " "))
+    lines = hidden(span.source.text).split("\n")  # a value may stand in another line than its name
+    line = lines[number - 1].rstrip("\r").replace("\t", " ")
     first = column - 1
     length = max(1, min(span.end - span.start, len(line) - first))
     if len(line) > WIDTH:

@@ -42,6 +42,18 @@ def test_an_old_java_is_a_failure(version: str, grade: Grade, tmp_path: Path, mo
     assert checks.java().grade is grade
 
 
+@pytest.mark.parametrize("mode", [0o644, 0o755])
+def test_a_java_that_does_not_start_is_a_failure(mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_bytes(b"\xff no program")
+    java.chmod(mode)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = checks.java()
+    assert found.grade is Grade.FAIL
+    assert "does not start: " in found.found
+
+
 def test_workers_of_another_python_are_a_failure(tmp_path: Path) -> None:
     other = tmp_path / "python"
     other.write_text("#!/bin/sh\necho 3.8\n")

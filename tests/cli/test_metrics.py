@@ -74,6 +74,21 @@ def test_what_is_not_known_has_no_value() -> None:
     assert 'panes_backlog_rows{query="plain"}' not in found
 
 
+def test_what_is_no_longer_known_has_no_value_any_more() -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    oldest, backlog = 'panes_oldest_open_window_seconds{query="out"}', 'panes_backlog_rows{query="out"}'
+    metrics.batch(report(batch=0, backlog=9, oldest_open_window=3_000_000))
+    found = values(generate_latest(registry).decode())
+    assert (found[oldest], found[backlog]) == (3, 9)
+    metrics.batch(report(batch=1))
+    assert not {oldest, backlog} & set(values(generate_latest(registry).decode()))
+
+
+def test_bytes_from_the_cache_add_up() -> None:
+    assert after_two_batches()['panes_bytes_cached_total{query="out"}'] == 4_000_000
+
+
 def test_a_failure_is_seen() -> None:
     found = after_two_batches()
     assert (found['panes_up{query="out"}'], found['panes_up{query="other"}']) == (1, 0)
@@ -97,7 +112,17 @@ def test_a_port_in_use_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -
         with pytest.raises(typer.Exit) as exit_, served(port, "127.0.0.1"):
             pass
     assert exit_.value.exit_code == 1
-    assert f"no metrics on 127.0.0.1:{port}: Address already in use" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told == f"cannot serve metrics on 127.0.0.1:{port}: Address already in use\nChoose another --metrics-port.\n"
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1", "a..b"])
+def test_a_bad_host_is_told_as_such(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), served(free_port(), host):
+        pass
+    told = capsys.readouterr().err
+    assert told.startswith(f"cannot serve metrics on {host}:")
+    assert told.endswith("--metrics-host takes the name or address of this machine, such as 127.0.0.1 or 0.0.0.0.\n")
 
 
 def test_every_metric_of_the_dashboard_exists() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 from panes.cli.main import app
 from panes.cli.run import trigger_of
 from panes.cli.script_file import variables_of
+from panes.cli.signals import Stop
 from panes.cli.supervise import with_ui
 
 DECLARED = "CREATE STREAM ${name} (a INT); CREATE SINK out WITH (connector = 'noop');"
@@ -62,6 +65,32 @@ def test_a_refusal_as_json(script: Path) -> None:
     assert json.loads(logged.stderr)["level"] == "error"
 
 
+@pytest.mark.parametrize("moment", ["before Spark has started", "while it runs"])
+def test_ctrl_c_stops_a_run_and_is_no_failure(script: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """Spark has a way of its own with Ctrl-C: it raises KeyboardInterrupt."""
+
+    def ctrl_c() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def start(*arguments: object) -> None:
+        if moment == "before Spark has started":
+            ctrl_c()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def run(engine: object, text: str, wanted: object, telling: object, stop: Stop) -> None:
+        if moment == "while it runs":
+            ctrl_c()
+        assert stop.asked()
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL  # the second one ends the process
+
+    monkeypatch.setattr("panes.cli.supervise._start", start)
+    monkeypatch.setattr("panes.cli.supervise._run", run)
+    script.write_text(f"{DECLARED} INSERT INTO out SELECT a FROM ${{name}};", encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", str(script), "--set", "name=clicks", "--json"])
+    assert done.exit_code == 128 + signal.SIGINT
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [{"event": "ended", "reason": "stopped"}]
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -71,6 +100,7 @@ def test_a_refusal_as_json(script: Path) -> None:
         ["--conf", "spark.x"],
         ["--trigger", "often"],
         ["--trigger", "0 seconds"],
+        ["--trigger", "500 microseconds"],
         ["--trigger", "10 seconds", "--once"],
         ["--on-error", "ignore"],
         ["--metrics-port", "70000"],
@@ -106,6 +136,7 @@ def test_a_port_in_use_is_code_1(script: Path) -> None:
         ("available-now", False, (True, None)),
         ("available-now", True, (True, None)),
         ("2 minutes", False, (False, "120 seconds")),
+        ("1000 microseconds", False, (False, "1 milliseconds")),
         ("1500 milliseconds", False, (False, "1500 milliseconds")),
     ],
 )
@@ -125,8 +156,6 @@ def test_the_ui_of_a_local_spark_is_seen_from_this_machine_only(monkeypatch: pyt
     assert with_ui({"spark.ui.enabled": "false"})["spark.ui.enabled"] == "false"
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
     assert with_ui({"spark.master": "yarn"})["spark.ui.enabled"] == "true"
-    import os
-
     assert "SPARK_LOCAL_IP" not in os.environ
     with_ui({})
     assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"

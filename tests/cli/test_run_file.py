@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from panes.cli.main import app
-from panes.cli.run_file import announced, running, runs_on
+from panes.cli.run_file import announced, running, runs_on, state_folder
 
 from .reports import report
 
@@ -87,6 +90,106 @@ def test_without_a_home_it_is_among_temporary_files(tmp_path: Path, monkeypatch:
         assert len(list(tmp_path.glob("panes-*/runs/*.json"))) == 1
 
 
+def no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_what_others_made_among_temporary_files_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_home(tmp_path, monkeypatch)
+    made = tmp_path / f"panes-{os.getuid()}"
+    made.mkdir()
+    monkeypatch.setattr(os, "getuid", lambda: made.stat().st_uid + 1)
+    (tmp_path / f"panes-{os.getuid()}").mkdir()
+    with pytest.raises(OSError, match="not a folder of yours"):
+        state_folder()
+
+
+def test_a_link_among_temporary_files_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_home(tmp_path, monkeypatch)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"panes-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="not a folder of yours"):
+        state_folder()
+
+
+def test_the_folder_is_the_users_alone(tmp_path: Path, state_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert state_folder().stat().st_mode & 0o777 == 0o700
+    state_folder().chmod(0o755)  # as it was made once
+    assert state_folder().stat().st_mode & 0o777 == 0o700
+    no_home(tmp_path, monkeypatch)
+    assert state_folder().stat().st_mode & 0o777 == 0o700
+
+
+def file_for_a_folder(state_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (state_home / "panes").mkdir()
+    (state_home / "panes" / "runs").touch()
+
+
+def no_permission(state_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *arguments: object, **more: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("panes.cli.run_file.runs_folder", lambda: refuse(state_home))
+
+
+def no_locks(state_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: object, how: int) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("panes.cli.run_file.flock", refuse)
+
+
+@pytest.mark.parametrize("trouble", [file_for_a_folder, no_permission, no_locks])
+def test_a_run_that_cannot_be_announced_runs(
+    trouble: Callable[[Path, pytest.MonkeyPatch], None],
+    state_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trouble(state_home, monkeypatch)
+    with announced("a.sql", None) as file:
+        file.batch(report(rows_in=3))
+        file.write()
+        file.log.write_text("what Java prints")
+        assert running() == []
+    assert "panes status will not show this run" in capsys.readouterr().err
+    assert not file.log.exists()
+
+
+def test_an_error_of_the_run_is_none_of_its_file(state_home: Path) -> None:
+    with pytest.raises(OSError, match="no disk"), announced("a.sql", None):
+        raise OSError("no disk")
+
+
+@pytest.mark.parametrize("content", ['{"pid": 1, "colour": "red"}', '{"pid": 1}', "[]", "1", "", '{"pid"', b"\xff"])
+def test_a_file_of_another_version_is_passed_over(content: str | bytes, state_home: Path, tmp_path: Path) -> None:
+    with announced("a.sql", None), process(tmp_path / "x") as other:
+        (path,) = state_home.rglob(f"*-{other.pid}.json")
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        assert [one.script for one in running()] == ["a.sql"]
+        assert CliRunner().invoke(app, ["status"]).exit_code == 0
+
+
+def test_a_later_version_may_say_more(state_home: Path) -> None:
+    with announced("a.sql", None):
+        (path,) = state_home.rglob("*.json")
+        path.write_text(json.dumps({**json.loads(path.read_text()), "colour": "red"}))
+        assert [one.script for one in running()] == ["a.sql"]
+
+
+def test_a_machine_whose_name_begins_as_ours(state_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "web-2")
+    with announced("a.sql", None):
+        monkeypatch.setattr(socket, "gethostname", lambda: "web")
+        assert running() == []
+        monkeypatch.setattr(socket, "gethostname", lambda: "web-[2]")
+        assert running() == []
+        monkeypatch.setattr(socket, "gethostname", lambda: "web-2")
+        assert len(running()) == 1
+
+
 def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path, state_home: Path) -> None:
     with announced("a.sql", None) as file:
         shutil.rmtree(state_home)
@@ -121,10 +224,45 @@ def test_a_run_that_does_not_stop_is_told(tmp_path: Path) -> None:
     with process(tmp_path / "x", "does not obey") as started:
         done = CliRunner().invoke(app, ["stop", str(tmp_path / "x"), "--timeout", "0.1"])
         assert done.exit_code == 1
-        assert f"running still: process {started.pid}" in done.output
+        assert f"process {started.pid}" in done.output
+
+
+def test_a_run_that_has_just_ended_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = os.kill
+    with process(tmp_path / "x") as started, monkeypatch.context() as patched:
+
+        def kill(pid: int, number: int) -> None:
+            send(pid, signal.SIGKILL)
+            started.wait()
+            raise ProcessLookupError
+
+        patched.setattr(os, "kill", kill)
+        done = CliRunner().invoke(app, ["stop", str(tmp_path / "x")])
+        assert (done.exit_code, done.output) == (0, "stopped orders.sql\n")
+
+
+def test_a_run_of_another_user_is_told_and_the_others_are_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = os.kill
+    with process(tmp_path / "x") as theirs, process(tmp_path / "x") as ours, monkeypatch.context() as patched:
+
+        def kill(pid: int, number: int) -> None:
+            if pid == theirs.pid:
+                raise PermissionError
+            send(pid, number)
+
+        patched.setattr(os, "kill", kill)
+        done = CliRunner().invoke(app, ["stop", str(tmp_path / "x")])
+        assert done.exit_code == 1
+        assert done.stdout == "stopped orders.sql\n"
+        assert f"process {theirs.pid} " in done.stderr
+        assert "Traceback" not in done.output
+        assert ours.wait() == 0
+        assert theirs.poll() is None
 
 
 def test_there_is_nothing_to_stop(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["stop", str(tmp_path)])
     assert done.exit_code == 1
-    assert "nothing runs" in done.output
+    assert "nothing is running" in done.output

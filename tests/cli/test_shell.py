@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
 
 import pytest
+import typer
+from present import present
 from typer.testing import CliRunner
 
 from panes.catalog import Catalog
 from panes.cli.main import app
-from panes.cli.shell import FIRST, MORE, piped, typed
+from panes.cli.output.lines import Lines
+from panes.cli.run_file import announced
+from panes.cli.shell import FIRST, MORE, Session, history_file, piped, typed
 from panes.cli.shell_text import completions, known_words, needs_spark
+from panes.engine import Engine
+from panes.errors import PanesError
 from panes.functions import Functions
 from panes.script import steps
 
@@ -70,7 +80,7 @@ def test_an_error_is_told_and_the_next_statement_runs() -> None:
     code, out, err = shell(f"{STREAM}\nSELECT nosuch FROM clicks;\n\\x\n\\?\n\\d\n")
     assert code == 1
     assert "unknown-column" in err
-    assert "\\x is no command" in err
+    assert "unknown command \\x; \\? lists the commands\n" in err
     assert "stream clicks created" in out
     assert "leave" in out
 
@@ -78,6 +88,61 @@ def test_an_error_is_told_and_the_next_statement_runs() -> None:
 def test_nothing_is_done_after_leaving() -> None:
     code, out, _ = shell(f"\\q\n{STREAM}\n")
     assert (code, out) == (0, "")
+
+
+def test_what_is_typed_is_for_nobody_else_to_read(state_home: Path) -> None:
+    path = present(history_file())
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("+SELECT 1")
+    path.chmod(0o644)  # as it was made once
+    assert present(history_file()).stat().st_mode & 0o777 == 0o600
+    assert path.read_text() == "+SELECT 1"
+
+
+def test_a_history_that_cannot_be_kept(state_home: Path) -> None:
+    (state_home / "panes" / "history").mkdir(parents=True)
+    assert history_file() is None
+
+
+class Interrupted:
+    """An engine whose first run is interrupted; it may fail of that, too."""
+
+    def __init__(self, number: signal.Signals, error: Exception | None) -> None:
+        self.number, self.error = number, error
+        self.statements: list[str] = []
+
+    def run(self, statement: str, **how: object) -> None:
+        self.statements.append(statement)
+        if len(self.statements) == 1:
+            os.kill(os.getpid(), self.number)
+            if self.error is not None:
+                raise self.error
+
+
+@pytest.mark.parametrize("error", [None, PanesError("store-failed", "no disk")])
+@pytest.mark.parametrize(
+    ("number", "interactive", "goes_on"),
+    [
+        (signal.SIGINT, True, True),
+        (signal.SIGINT, False, False),
+        (signal.SIGTERM, True, False),
+        (signal.SIGTERM, False, False),
+    ],
+)
+def test_a_signal_ends_all_but_a_prompt(
+    number: signal.Signals, interactive: bool, goes_on: bool, error: Exception | None
+) -> None:
+    engine = Interrupted(number, error)
+    with announced("shell", None) as file:
+        session = Session(cast("Engine", engine), Lines(), file, flush=True, debug=False, interactive=interactive)
+        if goes_on:
+            assert session.answer_all(["SHOW SINKS;", "SHOW VIEWS;"]) is (error is None)
+            assert engine.statements == ["SHOW SINKS;", "SHOW VIEWS;"]
+            return
+        with pytest.raises(typer.Exit) as caught:
+            session.answer_all(["SHOW SINKS;", "SHOW VIEWS;"])
+    assert caught.value.exit_code == 128 + number
+    assert engine.statements == ["SHOW SINKS;"]
 
 
 def test_words_are_completed() -> None:
@@ -102,7 +167,12 @@ def test_words_are_completed() -> None:
         ("SELECT 1;", True),
         ("-- x\nwith a AS (SELECT 1) SELECT * FROM a;", True),
         ("INSERT INTO x SELECT 1;", True),
+        (f"{STREAM} SELECT * FROM clicks;", True),
+        ("SHOW STREAMS; SHOW SINKS;", False),
         ("SHOW STREAMS;", False),
+        (f"{STREAM} SELECT 1;", True),
+        ("SHOW STREAMS;; /* x */ (SELECT 1);", True),
+        ("CREATE VIEW v AS SELECT 1; EXPLAIN SELECT 1;", False),
         (STREAM, False),
         ("'", False),
         ("", False),

@@ -31,13 +31,14 @@ class Terminal:
 
     def __init__(self, master: int, process: subprocess.Popen[bytes]) -> None:
         self._master, self.process = master, process
-        self._seen = b""
+        self._seen, self._read = b"", 0
 
     def text(self) -> str:
-        return CONTROL.sub("", self._seen.decode("utf-8", errors="replace"))
+        """What came after all that was waited for."""
+        return CONTROL.sub("", self._seen.decode("utf-8", errors="replace"))[self._read :]
 
     def until(self, pattern: str, seconds: float = 180) -> str:
-        """Read until a pattern is there, and forget what was seen before it."""
+        """Read until a pattern is there, and forget what was seen up to its end."""
         until = time.monotonic() + seconds
         while (found := re.search(pattern, self.text(), re.DOTALL)) is None:
             assert time.monotonic() < until, f"no {pattern} in\n{self.text()}"
@@ -46,7 +47,7 @@ class Terminal:
                     self._seen += os.read(self._master, 65_536)
                 except OSError:  # the other side has gone
                     assert re.search(pattern, self.text(), re.DOTALL), self.text()
-        self._seen = b""
+        self._read += found.end()
         return found[0]
 
     def type(self, keys: bytes) -> None:
@@ -136,8 +137,9 @@ def test_the_shell_completes_forgets_and_remembers(tmp_path: Path) -> None:
         screen.until("rowsPerSecond")
         screen.type(b"\\q\r")
         assert screen.ended() == 0, screen.text()
-    history = (tmp_path / "state" / "panes" / "history").read_text()
-    assert "+EXPLAIN SELECT value FROM r;" in history
+    history = tmp_path / "state" / "panes" / "history"
+    assert "+EXPLAIN SELECT value FROM r;" in history.read_text()
+    assert history.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.slow

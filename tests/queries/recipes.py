@@ -35,6 +35,8 @@ def generated(c: Choices, data: Choices) -> Generated:
     """A query by choices `c`, rows and cuts by `data`."""
     recipe = c.pick(RECIPES)
     table = table_rows(c) if c.chance(25) else None
+    if table is not None and recipe in IN_ORDER:
+        table = first_of_each(table)
     stream, shape, emit = recipe(c, table)
     rows = change_rows(data, stream) if stream.changelog else stream_rows(data, stream)
     cuts = [cut(data, rows) for _ in range(2 if data.chance(30) else 1)]
@@ -86,10 +88,17 @@ def live(changes: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(list(rows.values()), changes.drop_columns(["_change_type"]).schema)
 
 
-def below(c: Choices, stream: Stream, table: pa.Table | None, arrival: bool = False) -> Shape:
+def first_of_each(table: pa.Table) -> pa.Table:
+    """One row for each key: a join with it repeats no row of the stream."""
+    keys = table["k"].to_pylist()
+    return table.take([i for i, key in enumerate(keys) if keys.index(key) == i])
+
+
+def below(c: Choices, stream: Stream, table: pa.Table | None, arrival: bool = False, once: bool = False) -> Shape:
+    """What a query reads; `once` if no row may come out of a join twice."""
     found = source(stream, arrival)
     if table is not None and not stream.changelog:
-        return named(c, with_table(c, found, table))
+        return named(c, with_table(c, found, table, once=once))
     return named(c, plain(c, found)) if c.chance(25) else found
 
 
@@ -108,7 +117,7 @@ def _window(c: Choices, table: Table) -> Made:
 
 def _stateful(c: Choices, table: Table) -> Made:
     stream = declared(c)
-    return stream, with_stateful(c, below(c, stream, table), inner=False), ""
+    return stream, with_stateful(c, below(c, stream, table, once=True), inner=False), ""
 
 
 def _over(c: Choices, table: Table) -> Made:
@@ -128,7 +137,7 @@ def _changelog(c: Choices, table: Table) -> Made:
 
 def _window_of_stateful(c: Choices, table: Table) -> Made:
     stream = declared(c)
-    return stream, with_window(c, named(c, with_stateful(c, below(c, stream, table), inner=True))), ""
+    return stream, with_window(c, named(c, with_stateful(c, below(c, stream, table, once=True), inner=True))), ""
 
 
 def _window_of_window(c: Choices, table: Table) -> Made:
@@ -151,7 +160,11 @@ def _over_of_window(c: Choices, table: Table) -> Made:
 
 def _over_of_stateful(c: Choices, table: Table) -> Made:
     stream = declared(c)
-    return stream, with_over(c, named(c, with_stateful(c, below(c, stream, table), inner=True)), changes=False), ""
+    return (
+        stream,
+        with_over(c, named(c, with_stateful(c, below(c, stream, table, once=True), inner=True)), changes=False),
+        "",
+    )
 
 
 def _over_of_over(c: Choices, table: Table) -> Made:
@@ -213,3 +226,5 @@ RECIPES: list[Callable[[Choices, Table], Made]] = [
     _arrival,
     _top_n,
 ]
+# Stateful calls see rows one after the other: what comes out of a join must have a total order, too.
+IN_ORDER = (_stateful, _window_of_stateful, _over_of_stateful)

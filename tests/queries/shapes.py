@@ -101,16 +101,18 @@ def plain(c: Choices, below: Shape) -> Shape:
     return replace(below, select=select, columns=columns, oracle=oracle, name="", depth=below.depth + 1)
 
 
-def with_table(c: Choices, below: Shape, table: pa.Table) -> Shape:
-    """What Spark does between a stream and a table, or with a row's array; a row may come out several times."""
+def with_table(c: Choices, below: Shape, table: pa.Table, once: bool = False) -> Shape:
+    """What Spark does between a stream and a table, or with a row's array; `once` if no row may come out twice."""
+    single = len(set(table["k"].to_pylist())) == table.num_rows
+    assert single or not once
     kept = [name for name in below.columns if name in ("ts", "id") or c.chance(80)]
     kept += ["k"] if "k" not in kept else []
     items = ", ".join(f"t.{name}" for name in kept)
     joined = {name: type_ for name, type_ in TABLE.items() if name != "k"}
-    match c.below(5):
+    match c.below(4 if once else 5):
         case 0 | 1:
             how = c.pick(["JOIN", "LEFT JOIN"])
-            columns, ordered = joined, False
+            columns, ordered = joined, below.ordered and single
             select = f"SELECT {items}, u.size, u.label FROM t {how} lookup u ON t.k = u.k"
         case 2:
             columns, ordered = {}, below.ordered
@@ -133,6 +135,7 @@ def with_table(c: Choices, below: Shape, table: pa.Table) -> Shape:
 
 def with_stateful(c: Choices, below: Shape, inner: bool) -> Shape:
     """Rows with stateful calls; WHERE may have one too. `inner` keeps what another query needs."""
+    assert below.ordered, "a call that sees rows in order is not defined where the order is not total"
     calls = {f"s{below.depth}_{i}": stateful(c, below.scope, below.keys) for i in range(1 + c.below(3))}
     kept = ["ts", "id"] if inner else []
     kept += [name for name in c.some(list(below.columns), 1, 4) if name not in kept]

@@ -76,8 +76,26 @@ def test_pairs_add_up_however_they_are_cut(
         for number, (word, key) in enumerate(words):
             assert word != BEFORE or words[number + 1] == (AFTER, key)
             assert word != AFTER or words[number - 1] == (BEFORE, key)
+        changed = [key for word, key in words if word != BEFORE]
+        assert len(changed) == len(set(changed)), "a key changes once in a micro-batch"
         out += rows_out(paired, batch_size)
     assert sorted(table_of(out), key=str) == passing(changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "net"),
+    [
+        ([(INSERT, 1, 5), (DELETE, 1, 5)], []),
+        ([(INSERT, 1, 5), (BEFORE, 1, 5), (AFTER, 1, 6)], [(INSERT, 1, 6)]),
+        ([(BEFORE, 1, 5), (AFTER, 1, 6), (BEFORE, 1, 6), (AFTER, 1, 7)], [(BEFORE, 1, 5), (AFTER, 1, 7)]),
+        ([(BEFORE, 1, 5), (AFTER, 1, 6), (DELETE, 1, 6)], [(DELETE, 1, 5)]),
+        ([(DELETE, 1, 5), (INSERT, 1, 6)], [(BEFORE, 1, 5), (AFTER, 1, 6)]),
+        ([(AFTER, 1, 6), (DELETE, 1, 6)], []),  # its preimage was in the micro-batch before
+    ],
+)
+def test_the_net_change_of_a_key(changes: list[Change], net: list[Change]) -> None:
+    """A sink that applies changes by key takes one of each key: an insert after a delete would win else."""
+    assert [tuple(row.values()) for row in Pairs(("c0",)).pairs(arrow(changes)).to_pylist()] == net
 
 
 def test_a_preimage_at_the_end_is_not_lost() -> None:

@@ -75,8 +75,27 @@ def test_rows_are_a_table_of_the_first_ones(folder: Path, spark: SparkSession) -
     done = panes(folder, "SELECT k, v FROM t;", "--once", "--rows", "3", "--quiet")
     assert done.exit_code == 0, done.output
     assert "select-1 batch 0" in done.stdout
-    assert "… and 1 more rows" in done.stdout
+    assert "… and 1 more row\n" in done.stdout
     assert done.stderr == ""
+
+
+SAME = "SELECT lag(v), lag(v), v AS `A.é`, CAST('1.12345678901234567890' AS DECIMAL(38, 20)) AS a FROM t WHERE v < 2;"
+
+
+def test_columns_of_the_same_name_and_all_digits(folder: Path, spark: SparkSession) -> None:
+    done = panes(folder, SAME, "--flush", "--quiet")
+    assert done.exit_code == 0, done.output
+    (header,) = (line for line in done.stdout.splitlines() if "A.é" in line)
+    assert header.split()[1] == header.split()[3]
+    assert "1.12345678901234567890" in done.stdout
+    done = panes(folder, SAME, "--flush", "--json", "--quiet")
+    assert done.exit_code == 0, done.output
+    assert '"a":1.12345678901234567890}' in done.stdout
+    (row,) = (one["row"] for one in events(done) if one["event"] == "row")
+    first, second, *_ = row
+    assert second == f"{first}_2"
+    assert row["A.é"] == 1
+    assert "batch" not in [one["event"] for one in events(done)]
 
 
 def test_the_others_continue_when_a_query_fails(folder: Path, spark: SparkSession) -> None:

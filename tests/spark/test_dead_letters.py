@@ -64,6 +64,24 @@ def letters(folder: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.parametrize("options", ["", "on_error = 'dead_letter', dead_letter = 'bad'"])
+@pytest.mark.parametrize("inserts", [1, 2])
+def test_files_that_are_removed_while_others_read_them(
+    spark: SparkSession, tmp_path: Path, options: str, inserts: int
+) -> None:
+    """Spark would remove a file once one query has read it, and the other may not have seen it yet."""
+    given = ", ".join(one for one in (options, "CleanSource = 'delete'") if one)
+    sql = script(tmp_path, given)
+    sql = sql if inserts == 2 else sql[: sql.rindex("INSERT")]
+    (tmp_path / "in").mkdir()
+    if inserts == 1 and not options:
+        run(spark, tmp_path, sql, once=True)
+        return
+    with pytest.raises(PanesError) as caught:
+        run(spark, tmp_path, sql, once=True)
+    assert caught.value.code == "stream-options"
+
+
 def test_what_is_left_out_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     """Over a restart and to the end: both INSERTs count them, and each is written once."""
     feed(tmp_path, 0)

@@ -70,6 +70,27 @@ def test_a_user_that_cannot_say_that_it_lives_stops(folders: list[LocalPath], mo
     assert "could not be written" in caught.value.message
 
 
+def test_a_sign_of_life_that_came_too_late_does_not_count(
+    folders: list[LocalPath], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then another user may have taken this one for dead, and run: that nobody looked meanwhile does not matter."""
+    write_text = LocalPath.write_text
+
+    def stall(path: LocalPath, text: str) -> None:
+        time.sleep(0.5)
+        write_text(path, text)
+
+    with leased(folders) as check:
+        monkeypatch.setattr(lease, "LOST", 0.3)
+        monkeypatch.setattr(LocalPath, "write_text", stall)
+        time.sleep(1.5)
+        monkeypatch.setattr(LocalPath, "write_text", write_text)
+        time.sleep(0.3)
+        with pytest.raises(PanesError) as caught:
+            check()
+    assert caught.value.code == "checkpoint-in-use"
+
+
 def until_refused(check: object) -> None:
     assert callable(check)
     until = time.monotonic() + 30

@@ -73,8 +73,10 @@ def test_what_fails_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "1.parquet").write_text("not a file of Parquet")
     sql = script(f"{tmp_path}/${{ENV:PANES_TEST_WORD}}").replace("'json'", "'parquet'")
+    failures: list[Exception] = []
     with pytest.raises(Exception, match="parquet") as caught:
-        Engine(spark).run(sql, once=True)
+        Engine(spark).run(sql, once=True, failed=lambda query, error: failures.append(error))
+    assert failures == [caught.value]
     told = "".join(traceback.format_exception(caught.value))
     assert "/***/1.parquet" in told
     assert WORD not in told

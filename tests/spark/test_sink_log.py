@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from panes.spark.sink_log import begin_log
+from panes.errors import PanesError
+from panes.spark.sink_log import begin_log, check_log
 from panes.spark.store import LocalPath
 
 pytestmark = pytest.mark.spark
@@ -35,6 +36,31 @@ def test_a_log_that_is_there_is_left_alone(tmp_path: Path, spark: SparkSession) 
         (folder / "3").write_text("v1")
     begin_log(str(tmp_path / "out"), LocalPath(tmp_path / "spark"), spark)
     assert [file.name for file in (tmp_path / "out" / "_spark_metadata").iterdir()] == ["3"]
+
+
+@pytest.mark.parametrize("left", [["9.compact"], ["9.compact", "10"]])
+def test_a_log_that_a_kill_left_half_begun_is_completed(left: list[str], tmp_path: Path, spark: SparkSession) -> None:
+    for folder, names in (("spark/commits", map(str, range(12))), ("out/_spark_metadata", left)):
+        (tmp_path / folder).mkdir(parents=True)
+        for name in names:
+            (tmp_path / folder / name).write_text("v1")
+    begin_log(str(tmp_path / "out"), LocalPath(tmp_path / "spark"), spark)
+    found = {file.name for file in (tmp_path / "out" / "_spark_metadata").iterdir() if not file.name.startswith(".")}
+    assert found == {"9.compact", "10", "11"}
+
+
+@pytest.mark.parametrize("entry", ["_spark_metadata/7", "_spark_metadata/9.compact", "panes_batch=7/part"])
+def test_results_of_another_checkpoint_are_refused(entry: str, tmp_path: Path, spark: SparkSession) -> None:
+    """The checkpoint has begun micro-batch 7, and in another case only 6."""
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    (tmp_path / "out" / entry).parent.mkdir(parents=True)
+    (tmp_path / "out" / entry).write_text("v1")
+    (tmp_path / "spark" / "offsets" / "6").write_text("v1")
+    with pytest.raises(PanesError) as caught:
+        check_log(str(tmp_path / "out"), LocalPath(tmp_path / "spark"), spark)
+    assert caught.value.code == "state-mismatch"
+    (tmp_path / "spark" / "offsets" / "9").write_text("v1")
+    check_log(str(tmp_path / "out"), LocalPath(tmp_path / "spark"), spark)
 
 
 def _sinks(spark: SparkSession):  # type: ignore[no-untyped-def]

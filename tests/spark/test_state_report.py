@@ -40,9 +40,9 @@ def test_what_a_script_holds(checkpoint: Path, spark: SparkSession) -> None:
     assert done.exit_code == 0, done.output
     rows, sums = json.loads(done.output)
     assert (rows["query"], sums["query"]) == ("1-rows", "1-sums")
-    assert (rows["depends on"]["operator"], sums["depends on"]["operator"]) == ("OVER", "tumblingwindow")
-    assert sums["depends on"]["source"] == {"stream": "t", "where": ["v > 0"]}
-    assert sums["depends on"]["size"] == "10 s"
+    assert (rows["depends_on"]["operator"], sums["depends_on"]["operator"]) == ("OVER", "tumblingwindow")
+    assert sums["depends_on"]["source"] == {"stream": "t", "where": ["v > 0"]}
+    assert sums["depends_on"]["size"] == "10 s"
     assert sums["columns"]["sum(v)"] == "decimal(38,0)"
     shards = list(sums["shards"].values())
     assert len(shards) == 2

@@ -14,7 +14,10 @@ def check(
     file: File,
     assignments: Set = None,
 ) -> None:
-    """Compile every statement of a script: errors are shown where they stand, nothing is run."""
+    """Compile every statement of a script: errors are shown in place, and nothing is run.
+
+    [bold]Example[/bold]: panes check orders.sql --set topic=orders
+    """
     queries: list[Compiled] = []
     script = load_script(file, assignments)
     with reported_errors(script):

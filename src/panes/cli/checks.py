@@ -84,7 +84,10 @@ def java() -> Check:
     remedy = f"Install a Java runtime of version {NEEDED_JAVA} or later, or set JAVA_HOME to one."
     if found is None or not Path(found).exists():
         return fail("Java", f"there is no {found or 'java on PATH'}", remedy)
-    done = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([found, "-version"], capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        return fail("Java", f"{found} does not start: {error.strerror}", remedy)
     version = java_version(done.stderr + done.stdout)
     if version is None:
         return fail("Java", f"{found} does not say its version", remedy)

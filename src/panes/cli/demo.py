@@ -22,7 +22,10 @@ ORDERS = (
 
 
 def demo() -> None:
-    """Run a small pipeline on an embedded Spark and show what its windows emitted."""
+    """Run a small pipeline on an embedded Spark and show what its windows emitted.
+
+    [bold]Example[/bold]: panes demo
+    """
     folder = Path(tempfile.mkdtemp(prefix="panes-demo-"))
     orders, totals = folder / "orders", folder / "totals"
     orders.mkdir()
@@ -40,7 +43,7 @@ def demo() -> None:
         engine = Engine()
         engine.run(script, flush=True, checkpoint=folder / "checkpoint")
     console.print(_table(engine.spark.read.parquet(str(totals)).toArrow().to_pylist()))
-    console.print(f"The files are in {folder}; docs/quickstart.md goes on from here.", style="dim")
+    console.print(f"The files are in {folder}. Next: panes init orders makes a project of your own.", style="dim")
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

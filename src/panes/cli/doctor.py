@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from panes.cli.checks import Check, Grade, with_spark, without_spark
 from panes.cli.java_prints import java_prints_to
+from panes.cli.output.tables import fitted, width_of
 from panes.cli.run_file import state_folder
 from panes.cli.script_file import console
 from panes.cli.spark_options import Conf, Master, Packages, Remote, packages_of, settings_of
@@ -32,7 +33,9 @@ def doctor(
 ) -> None:
     """Look at Java, Spark, Python workers, connectors, the state store, settings and disks.
 
-    Each line says ok, warn or fail, and the way out. The exit code is 1 if something fails.
+    Each line says ok, warn or fail, and how to fix it. The exit code is 1 if something fails.
+
+    [bold]Example[/bold]: panes doctor checkpoint
     """
     settings = settings_of(conf, master, remote)
     found = list(without_spark(checkpoint))
@@ -54,15 +57,15 @@ def doctor(
                 json.dumps({"what": one.what, "grade": one.grade.value, "found": one.found, "remedy": one.remedy})
             )
     else:
-        console.print(table(found))
+        console.print(table(found, width_of(console)))
     if any(one.grade is Grade.FAIL for one in found):
         raise typer.Exit(1)
 
 
-def table(found: list[Check]) -> Table:
-    shown = Table("", "check", box=SIMPLE_HEAD, pad_edge=False)
+def table(found: list[Check], width: int | None) -> Table:
+    shown = Table("", Column("check", no_wrap=True), box=SIMPLE_HEAD, pad_edge=False)
     for name in ("found", "what to do"):
         shown.add_column(name, overflow="fold")
     for one in found:
         shown.add_row(Text(one.grade.value, style=LOOKS[one.grade]), Text(one.what), Text(one.found), Text(one.remedy))
-    return shown
+    return fitted(shown, width)

@@ -21,14 +21,14 @@ def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder 
     try:
         made = make_project(folder)
     except OSError as error:
-        errors.print(f"cannot make {folder}: {error.strerror}", markup=False)
+        errors.print(f"cannot make {folder}: {error.strerror}")
         raise typer.Exit(1) from None
     if not made:
-        errors.print(f"{folder} has files already: choose a folder that is new or empty", markup=False)
+        errors.print(f"{folder} has files already: choose a folder that is new or empty")
         raise typer.Exit(1)
     for path in made:
-        console.print(str(path), markup=False)
-    console.print(f"\ncd {folder}\npanes run script.sql --flush", markup=False)
+        console.print(str(path))
+    console.print(f"\ncd {folder}\npanes run script.sql --flush")
 
 
 def make_project(folder: Path) -> list[Path]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -34,6 +36,9 @@ def main(
     ] = False,
 ) -> None:
     """Streaming SQL windows for Spark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")  # a letter that a terminal does not have stops nothing
 
 
 app.command("init")(init.init)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
@@ -12,11 +13,11 @@ from panes.cli.script_file import errors
 from panes.spark.counters import CLOCK, OLDEST, SUMS
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, Gauge
 
     from panes.spark.report import Report
 
-GAUGES = ("open_windows", "buffered_rows", "groups", "state_bytes", "bytes_cached")
+GAUGES = ("open_windows", "buffered_rows", "groups", "state_bytes")
 OTHERS = (*GAUGES, "kernel_us", OLDEST, CLOCK)  # what is no counter, or another one
 MICROS = 1_000_000
 QUERY = ["query"]
@@ -46,7 +47,7 @@ class Metrics:
         self._last_seconds = gauge("last_batch_seconds", "time of the last micro-batch")
         self._watermark = gauge("watermark_seconds", "watermark, in seconds since 1970")
         self._oldest = gauge("oldest_open_window_seconds", "start of the oldest open window, in seconds since 1970")
-        self._backlog = gauge("backlog_rows", "rows that wait in the sources, where they tell")
+        self._backlog = gauge("backlog_rows", "rows waiting in the sources, where the source reports it")
         self._up = gauge("up", "1 while the query runs, 0 when it has failed")
 
     def started(self, queries: list[str], ui: str | None) -> None:
@@ -68,11 +69,9 @@ class Metrics:
         for name, gauge in self._gauges.items():
             gauge.labels(query).set(found.get(name, 0))
         self._kernel.labels(query).inc(found.get("kernel_us", 0) / MICROS)
-        for known, gauge in ((report.watermark, self._watermark), (found.get(OLDEST), self._oldest)):
-            if known is not None:
-                gauge.labels(query).set(known / MICROS)
-        if report.backlog is not None:
-            self._backlog.labels(query).set(report.backlog)
+        _set(self._watermark, query, report.watermark, MICROS)
+        _set(self._oldest, query, found.get(OLDEST), MICROS)
+        _set(self._backlog, query, report.backlog)
 
     def failed(self, query: str, error: Exception) -> None:
         self._up.labels(query).set(0)
@@ -90,8 +89,9 @@ def served(port: int, host: str) -> Iterator[Metrics]:
     metrics = Metrics(registry)
     try:
         server, thread = start_http_server(port, host, registry)
-    except OSError as error:
-        _refuse(f"no metrics on {host}:{port}: {error.strerror}\nChoose another --metrics-port.")
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not a host name"
+        _refuse(f"cannot serve metrics on {host}:{port}: {why}\n{_remedy(error)}")
     try:
         yield metrics
     finally:
@@ -100,6 +100,20 @@ def served(port: int, host: str) -> Iterator[Metrics]:
         thread.join()
 
 
+def _set(gauge: Gauge, query: str, value: float | None, unit: int = 1) -> None:
+    """What is not known, or no longer, has no value."""
+    if value is None:
+        gauge.remove(query)
+    else:
+        gauge.labels(query).set(value / unit)
+
+
+def _remedy(error: OSError | UnicodeError) -> str:
+    if isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES):
+        return "Choose another --metrics-port."
+    return "--metrics-host takes the name or address of this machine, such as 127.0.0.1 or 0.0.0.0."
+
+
 def _refuse(text: str) -> NoReturn:
-    errors.print(text, markup=False)
+    errors.print(text)
     raise typer.Exit(1)

@@ -20,7 +20,10 @@ def rescale(
     conf: Conf = None,
     packages: Packages = None,
 ) -> None:
-    """Spread the state of a checkpoint over another number of partitions, while no query runs on it."""
+    """Spread the state of a checkpoint over another number of partitions, while no query runs on it.
+
+    [bold]Example[/bold]: panes rescale checkpoint --partitions 8
+    """
     check_folder(checkpoint)
     from panes.spark.rescale import rescale as rescaled
     from panes.spark.session import embedded
@@ -29,4 +32,4 @@ def rescale(
         spark = embedded(packages=packages_of(packages), settings=settings_of(conf))
         for one in rescaled(checkpoint, partitions, spark, sink):
             query = f"{one.query}: " if one.query else ""
-            console.print(f"{query}{one.before} → {one.after} partitions", markup=False)
+            console.print(f"{query}{one.before} → {one.after} partitions")

@@ -15,6 +15,7 @@ from panes.sql.duration import microseconds
 
 LOCAL = "127.0.0.1"
 AVAILABLE_NOW = "available-now"
+MILLISECOND = 1000  # microseconds
 
 
 class OnError(Enum):
@@ -26,11 +27,11 @@ def run(
     file: File,
     assignments: Set = None,
     checkpoint: Annotated[
-        str | None, typer.Option(help="Folder for state and progress: a run with the same folder goes on there.")
+        str | None, typer.Option(help="Folder for state and progress: a run with the same folder resumes there.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Stop when the input that is there has been read.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop once all available input has been read.")] = False,
     flush: Annotated[
-        bool, typer.Option("--flush", help="Like --once, and end the input: every open window comes out.")
+        bool, typer.Option("--flush", help="Like --once, then end the input, so that every open window is emitted.")
     ] = False,
     trigger: Annotated[
         str | None,
@@ -60,7 +61,7 @@ def run(
     remote: Remote = None,
     conf: Conf = None,
     packages: Packages = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Errors with all that Python and Java say of them.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show errors with full Python and Java stack traces.")] = False,
 ) -> None:
     """Run every INSERT and SELECT of a script.
 
@@ -68,7 +69,7 @@ def run(
 
     panes run orders.sql   [dim]until Ctrl-C[/dim]
 
-    panes run orders.sql --checkpoint state   [dim]goes on where the last run was[/dim]
+    panes run orders.sql --checkpoint state   [dim]resumes where the last run stopped[/dim]
 
     panes run orders.sql --flush --json   [dim]what is there, to its end, as JSON[/dim]
 
@@ -119,11 +120,11 @@ def trigger_of(trigger: str | None, once: bool) -> tuple[bool, str | None]:
             f"{trigger!r} is neither a length of time, such as '10 seconds', nor {AVAILABLE_NOW}",
             param_hint="--trigger",
         ) from None
-    if length <= 0:
-        raise typer.BadParameter("the time between micro-batches must be above 0", param_hint="--trigger")
+    if length < MILLISECOND:
+        raise typer.BadParameter("the time between micro-batches is at least 1 millisecond", param_hint="--trigger")
     if once:
         raise typer.BadParameter(
             f"a run with --once or --flush has no time between micro-batches: leave --trigger {trigger!r} out",
             param_hint="--trigger",
         )
-    return False, f"{length // 1000} milliseconds" if length % 1_000_000 else f"{length // 1_000_000} seconds"
+    return False, f"{length // MILLISECOND} milliseconds" if length % 1_000_000 else f"{length // 1_000_000} seconds"

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
+import stat
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from panes.cli.output.board import Board
+from panes.cli.output.board import Board, QueryState
 from panes.cli.output.failure_text import in_short
+from panes.cli.script_file import errors
 from panes.spark.folders import folder
 from panes.spark.report import Report
 
@@ -27,6 +30,8 @@ if sys.platform != "win32":
     from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
 OFTEN = 1.0  # seconds between two writings of a file
+PRIVATE = 0o700
+QUERY_FIELDS = QueryState("", 0).document(0).keys()
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,31 @@ def state_folder() -> Path:
     given = os.environ.get("XDG_STATE_HOME")
     try:
         found = (Path(given) if given else Path.home() / ".local" / "state") / "panes"
-        found.mkdir(parents=True, exist_ok=True)
+        found.mkdir(PRIVATE, parents=True, exist_ok=True)
     except (OSError, RuntimeError):
-        found = Path(tempfile.gettempdir()) / f"panes-{os.getuid() if sys.platform != 'win32' else 'user'}"
-        found.mkdir(mode=0o700, exist_ok=True)
+        found = _temporary_folder()
+    with suppress(OSError):  # one that was there before
+        found.chmod(PRIVATE)
+    return found
+
+
+def _temporary_folder() -> Path:
+    """One that belongs to this user: anybody may make a folder of this name first."""
+    if sys.platform == "win32":
+        found = Path(tempfile.gettempdir()) / "panes-user"
+        found.mkdir(exist_ok=True)
+        return found
+    found = Path(tempfile.gettempdir()) / f"panes-{os.getuid()}"
+    found.mkdir(PRIVATE, exist_ok=True)
+    status = found.lstat()  # a link is followed nowhere
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise PermissionError(f"{found} is not a folder of yours")
+    return found
+
+
+def runs_folder() -> Path:
+    found = state_folder() / "runs"
+    found.mkdir(exist_ok=True)
     return found
 
 
@@ -89,35 +115,71 @@ class Writer:
             hidden.replace(self._path)
 
 
+def print_warning(message: str) -> None:
+    errors.print(message, markup=False)
+
+
 @contextmanager
-def announced(script: str, checkpoint: str | None, clock: Callable[[], float] = time.time) -> Iterator[Writer]:
-    """The file of this process's run, there until the end of the block."""
-    runs = state_folder() / "runs"
-    runs.mkdir(parents=True, exist_ok=True)
-    host, pid = socket.gethostname(), os.getpid()
-    path = runs / f"{host}-{pid}.json"
+def announced(
+    script: str,
+    checkpoint: str | None,
+    clock: Callable[[], float] = time.time,
+    warn: Callable[[str], None] = print_warning,
+) -> Iterator[Writer]:
+    """The file of this process's run, there until the end of the block; if nobody can see it, that is no error."""
     where = folder(checkpoint) if checkpoint is not None else None
-    with path.with_suffix(".lock").open("w") as lock:
-        if sys.platform != "win32":
-            flock(lock, LOCK_EX)
+    run = RunFile(os.getpid(), socket.gethostname(), script, where, clock(), clock())
+    with ExitStack() as stack:
         try:
-            yield Writer(path, RunFile(pid, host, script, where, clock(), clock()), clock)
+            path = stack.enter_context(_held_file(run))
+        except OSError as error:
+            warn(f"panes status will not show this run: {error}")
+            path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panes-run-"))) / "run.json"
+        yield Writer(path, run, clock)
+
+
+@contextmanager
+def _held_file(run: RunFile) -> Iterator[Path]:
+    path = runs_folder() / f"{run.host}-{run.pid}.json"
+    with path.with_suffix(".lock").open("w") as lock:
+        try:
+            if sys.platform != "win32":
+                flock(lock, LOCK_EX)
+            yield path
         finally:
             _remove(path)
 
 
 def running() -> list[RunFile]:
     """The runs of this user on this machine; what a killed one left is removed."""
+    ours = re.compile(rf"{re.escape(socket.gethostname())}-\d+\.json")
     found: list[RunFile] = []
-    for path in sorted((state_folder() / "runs").glob(f"{socket.gethostname()}-*.json")):
-        if not _is_held(path.with_suffix(".lock")):
-            _remove(path)
-            continue
+    try:
+        paths = [path for path in runs_folder().iterdir() if ours.fullmatch(path.name)]
+    except OSError:  # no run can be seen there
+        return found
+    for path in paths:
         try:
-            found.append(RunFile(**json.loads(path.read_text(encoding="utf-8"))))
-        except FileNotFoundError:  # it has ended since
+            if _is_held(path.with_suffix(".lock")):
+                found.append(_run_of(path.read_text(encoding="utf-8")))
+            else:
+                _remove(path)
+        except (OSError, ValueError):  # it has ended since, or is of another version of Panes
             continue
     return sorted(found, key=lambda one: one.began)
+
+
+def _run_of(text: str) -> RunFile:
+    """A run as it was written; a later version of Panes may say more, and is understood, but not less."""
+    told = json.loads(text)
+    try:
+        known = {one.name: told[one.name] for one in fields(RunFile)}
+        complete = isinstance(known["pid"], int) and all(one.keys() >= QUERY_FIELDS for one in known["queries"])
+    except (KeyError, TypeError, AttributeError):
+        complete = False
+    if not complete:
+        raise ValueError("this is not the file of a run")
+    return RunFile(**known)
 
 
 def runs_on(checkpoint: str | None) -> list[RunFile]:
@@ -141,4 +203,5 @@ def _is_held(lock: Path) -> bool:
 
 def _remove(path: Path) -> None:
     for suffix in (".json", ".lock", ".log", ".new"):
-        path.with_suffix(suffix).unlink(missing_ok=True)
+        with suppress(OSError):
+            path.with_suffix(suffix).unlink(missing_ok=True)

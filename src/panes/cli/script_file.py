@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -11,22 +12,23 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from panes.cli.output.failure_text import in_short
+from panes.cli.output.tables import listing_table, width_of
 from panes.errors import PanesError
 from panes.script import Listing
 from panes.source import Source
 from panes.sql.variables import Script, with_variables
 
-console = Console(highlight=False, soft_wrap=True)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)  # text is shown as it is
+errors = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 File = Annotated[Path, typer.Argument(help="A script of SQL statements; - reads standard input.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="The value of ${NAME} in the script; may be repeated."),
 ]
+UTF_8 = "utf-8-sig"  # with or without a byte order mark
 NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -55,16 +57,37 @@ def variables_of(assignments: Sequence[str] | None) -> dict[str, str]:
 def read_script(file: Path) -> str:
     """The text of a script; `-` is standard input."""
     if str(file) == "-":
-        return sys.stdin.read()
+        return "".join(standard_input())
+    with _readable(str(file)):
+        return file.read_text(encoding=UTF_8)
+
+
+def standard_input() -> Iterator[str]:
+    """Its lines, as they come."""
+    decode = codecs.getincrementaldecoder(UTF_8)().decode
+    with _readable("standard input"):
+        for line in sys.stdin.buffer:
+            yield decode(line).replace("\r\n", "\n")  # as in a file
+        yield decode(b"", final=True)
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """What cannot be read is told, with exit code 2."""
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        errors.print(f"cannot read {file}: {error}", markup=False)
-        raise typer.Exit(2) from None
+        yield
+    except OSError as error:
+        problem = error.strerror
+    except UnicodeDecodeError:
+        problem = "it is not UTF-8 text"
+    else:
+        return
+    errors.print(f"cannot read {name}: {problem}")
+    raise typer.Exit(2)
 
 
 def print_error(error: Exception) -> None:
-    errors.print(in_short(error), markup=False)
+    errors.print(in_short(error))
 
 
 @contextmanager
@@ -90,7 +113,4 @@ def _of_spark(error: Exception) -> bool:
 
 
 def print_listing(listing: Listing) -> None:
-    table = Table(*listing.header, show_edge=False)
-    for row in listing.rows:
-        table.add_row(*row)
-    console.print(table)
+    console.print(listing_table(listing.header, listing.rows, width_of(console)))

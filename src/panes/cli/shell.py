@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +14,7 @@ import typer
 from panes.cli.java_prints import java_prints_to
 from panes.cli.output.lines import Lines
 from panes.cli.run_file import announced, state_folder
-from panes.cli.script_file import console, errors, reported_errors
+from panes.cli.script_file import console, errors, reported_errors, standard_input
 from panes.cli.shell_text import (
     HELP,
     LeaveError,
@@ -40,18 +42,22 @@ FIRST, MORE = "panes> ", "    -> "
 
 def shell(
     flush: Annotated[
-        bool, typer.Option("--flush", help="A query ends with the input that is there, and every window comes out.")
+        bool,
+        typer.Option(
+            "--flush", help="A query ends once all available input has been read, and every open window is emitted."
+        ),
     ] = False,
     rows: Annotated[int, typer.Option(min=1, help="How many rows are shown per micro-batch.")] = 20,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
     packages: Packages = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Errors with all that Python and Java say of them.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show errors with full Python and Java stack traces.")] = False,
 ) -> None:
     r"""Try statements and queries. \? shows what else there is.
 
-    Statements that come through a pipe run with --flush, and the exit code is 1 if one of them fails:
+    Statements that come through a pipe run with --flush, and the exit code is 1 if one of them fails, or 128 + n if
+    signal n stopped one; the rest is not run then:
 
     panes shell < queries.sql
     """
@@ -60,8 +66,8 @@ def shell(
     engine = Engine(packages=packages_of(packages), settings=settings_of(conf, master, remote))
     asked = sys.stdin.isatty()
     with announced("shell", None) as file:
-        session = Session(engine, Lines(quiet=True, most_rows=rows), file, flush or not asked, debug)
-        all_went_well = session.answer_all(typed(_prompt(engine)) if asked else piped(sys.stdin))
+        session = Session(engine, Lines(quiet=True, most_rows=rows), file, flush or not asked, debug, asked)
+        all_went_well = session.answer_all(typed(_prompt(engine)) if asked else piped(standard_input()))
     if not all_went_well and not asked:
         raise typer.Exit(1)
 
@@ -69,9 +75,11 @@ def shell(
 class Session:
     """What has been declared so far, and how queries run."""
 
-    def __init__(self, engine: Engine, output: Lines, file: Writer, flush: bool, debug: bool) -> None:
+    def __init__(
+        self, engine: Engine, output: Lines, file: Writer, flush: bool, debug: bool, interactive: bool
+    ) -> None:
         self._engine, self._output, self._file = engine, output, file
-        self._flush, self._debug = flush, debug
+        self._flush, self._debug, self._interactive = flush, debug, interactive
         self._started = False
 
     def answer_all(self, texts: Iterable[str]) -> bool:
@@ -85,37 +93,39 @@ class Session:
         return went_well
 
     def answer(self, text: str) -> bool:
-        """Run a statement, and show what comes of it; False if it failed."""
+        """Run a statement, and show what comes of it; False if it failed. A signal ends all; Ctrl-C, not a prompt."""
         try:
             statement = statement_of(text)
         except UnknownCommandError as error:
-            errors.print(str(error), markup=False)
+            errors.print(str(error))
             return False
         if statement is None:
-            console.print(HELP, markup=False)
+            console.print(HELP)
             return True
-        try:
-            with reported_errors(debug=self._debug):
-                self._run(statement)
-        except typer.Exit:
-            return False
-        return True
+        went_well = True
+        with Stop() as stop:
+            try:
+                with reported_errors(debug=self._debug):
+                    self._run(statement, stop)
+            except typer.Exit:
+                went_well = False
+        if stop.signal == signal.SIGTERM or (stop.signal is not None and not self._interactive):
+            raise typer.Exit(128 + stop.signal)
+        return went_well
 
-    def _run(self, statement: str) -> None:
+    def _run(self, statement: str, stop: Stop) -> None:
         if needs_spark(statement) and not self._started:
             self._find_mistakes(statement)
             self._start()
-        with Stop() as stop:
-            self._engine.run(
-                statement,
-                flush=self._flush,
-                show=self._output.step,
-                rows=self._output.rows,
-                report=self._file.batch,
-                stopped=stop.asked,
-            )
-        if stop.signal == signal.SIGTERM:
-            raise SystemExit(128 + stop.signal)
+            stop.rearm()
+        self._engine.run(
+            statement,
+            flush=self._flush,
+            show=self._output.step,
+            rows=self._output.rows,
+            report=self._file.batch,
+            stopped=stop.asked,
+        )
 
     def _find_mistakes(self, statement: str) -> None:
         """Most are found before Spark starts; it may know a table that nobody has declared."""
@@ -169,14 +179,26 @@ def typed(ask: Callable[[str], str]) -> Iterator[str]:
 def _prompt(engine: Engine) -> Callable[[str], str]:
     try:
         from prompt_toolkit import PromptSession
-        from prompt_toolkit.history import FileHistory
+        from prompt_toolkit.history import FileHistory, History, InMemoryHistory
     except ImportError:
-        errors.print("panes shell needs the package prompt-toolkit: pip install 'panes[shell]'", markup=False)
+        errors.print("panes shell needs the package prompt-toolkit: pip install 'panes[shell]'")
         raise typer.Exit(1) from None
-    history = state_folder() / "history"
-    console.print(r"\? shows what there is, \q leaves", style="dim", markup=False)
-    session: PromptSession[str] = PromptSession(history=FileHistory(str(history)), completer=_completer(engine))
+    path = history_file()
+    history: History = FileHistory(str(path)) if path is not None else InMemoryHistory()
+    console.print(r"\? shows what there is, \q leaves", style="dim")
+    session: PromptSession[str] = PromptSession(history=history, completer=_completer(engine))
     return session.prompt
+
+
+def history_file() -> Path | None:
+    """Where what is typed is kept, for nobody else to read: passwords are typed, too. None where it cannot be kept."""
+    try:
+        path = state_folder() / "history"
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        path.chmod(0o600)  # one that was there before
+    except OSError:
+        return None
+    return path
 
 
 def _completer(engine: Engine) -> Completer:

@@ -10,7 +10,7 @@ from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.taken import BOUNDS, WINDOWS
 from panes.source import Source
-from panes.sql.tokens import TokenType, tokenize
+from panes.sql.tokens import TokenType, split, tokenize
 
 HELP = r"""  SELECT …;           shows the rows of a query: of a table at once, of a stream as they come, until Ctrl-C
   CREATE …; INSERT …; and all other statements, over as many lines as you like, with ; at the end
@@ -69,22 +69,22 @@ def statement_of(text: str) -> str | None:
         case ["\\?"]:
             return None
         case [first, *_] if first.startswith("\\"):
-            raise UnknownCommandError(f"{first} is no command: \\? shows them")
+            raise UnknownCommandError(f"unknown command {first}; \\? lists the commands")
         case _:
             return text
 
 
 def needs_spark(statement: str) -> bool:
-    """Whether a statement is a query: only those need Spark.
+    """Whether a statement, or one of several, is a query: only those need Spark.
 
-    >>> needs_spark("-- totals\\nSELECT 1;"), needs_spark("SHOW STREAMS;")
-    (True, False)
+    >>> needs_spark("-- totals\\nSELECT 1;"), needs_spark("SHOW STREAMS;"), needs_spark("SHOW STREAMS; SELECT 1;")
+    (True, False, True)
     """
     try:
-        tokens = tokenize(Source(statement))
+        parts = split(tokenize(Source(statement)), TokenType.SEMICOLON)
     except PanesError:
         return False
-    return bool(tokens) and tokens[0].text.upper() in QUERIES
+    return any(part[0].text.upper() in QUERIES for part in parts if part)
 
 
 def known_words(catalog: Catalog, functions: Functions) -> list[str]:

@@ -19,6 +19,10 @@ class Stop:
         for one, before in self._before.items():
             signal.signal(one, before)
 
+    def rearm(self) -> None:
+        """Take Ctrl-C back from Spark, which on its start makes it cancel all jobs and raise KeyboardInterrupt."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL if self.signal == signal.SIGINT else self._receive)
+
     def asked(self) -> bool:
         return self.signal is not None
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from panes.cli.script_file import errors
 from panes.spark.folders import folder, is_local
 
 Checkpoint = Annotated[
@@ -18,7 +19,7 @@ Conf = Annotated[
     typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark, as for spark-submit; may be repeated."),
 ]
 Packages = Annotated[
-    str | None, typer.Option("--packages", help="Maven coordinates of jars that Spark needs, with commas between them.")
+    str | None, typer.Option("--packages", help="Comma-separated Maven coordinates of jars that Spark needs.")
 ]
 Master = Annotated[
     str | None,
@@ -57,4 +58,5 @@ def packages_of(packages: str | None) -> list[str]:
 def check_folder(checkpoint: str) -> None:
     """Refuse a folder of this machine that is not there; what is elsewhere, Spark has to say."""
     if is_local(checkpoint) and not Path(folder(checkpoint)).is_dir():
-        raise typer.BadParameter(f"there is no folder {checkpoint}")
+        errors.print(f"there is no folder {checkpoint}")
+        raise typer.Exit(1)

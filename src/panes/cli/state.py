@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.box import SIMPLE
 from rich.table import Table
+from rich.text import Text
 
+from panes.cli.output.tables import fitted, width_of
 from panes.cli.script_file import console, reported_errors
 from panes.cli.spark_options import Checkpoint, Conf, Packages, check_folder, packages_of, settings_of
 
@@ -25,7 +27,10 @@ def state(
     conf: Conf = None,
     packages: Packages = None,
 ) -> None:
-    """Show whose state a checkpoint holds, and how much of it each shard has."""
+    """Show whose state a checkpoint holds, and how much of it each shard has.
+
+    [bold]Example[/bold]: panes state checkpoint
+    """
     check_folder(checkpoint)
     from panes.spark.session import embedded
     from panes.spark.state_report import state_of
@@ -39,7 +44,7 @@ def state(
     if not operators:
         console.print("no state yet")
     for one in operators:
-        console.print(_table(one))
+        console.print(_table(one, width_of(console)))
 
 
 def _as_json(one: OperatorState) -> dict[str, Any]:
@@ -54,22 +59,23 @@ def _as_json(one: OperatorState) -> dict[str, Any]:
         for shard, held in sorted(one.shards.items())
     }
     columns = dict(one.identity.columns.values())
-    whose = {"depends on": one.identity.depends_on, "columns": columns}
+    whose = {"depends_on": one.identity.depends_on, "columns": columns}
     return {"query": one.query, "operator": one.number, **whose, "shards": shards}
 
 
-def _table(one: OperatorState) -> Table:
+def _table(one: OperatorState, width: int | None) -> Table:
     depends_on = one.identity.depends_on
     query = f"{one.query}, " if one.query else ""
-    table = Table(title=f"{query}operator {one.number}: {depends_on.get('operator')}", title_justify="left", box=SIMPLE)
+    title = Text(f"{query}operator {one.number}: {depends_on.get('operator')}")
+    table = Table(title=title, title_justify="left", box=SIMPLE)
     for name in ("shard", "rows", "chunks", "bytes", "open", "buffered"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     table.add_column("oldest open window", no_wrap=True)
     for shard, held in sorted(one.shards.items()):
         gauges = (held.gauges.get(name, 0) for name in ("open_windows", "buffered_rows"))
         numbers = (shard, held.rows, len(held.chunks), held.size, *gauges)
         table.add_row(*(f"{number:,}" for number in numbers), _moment(held.gauges.get("oldest_open_window")))
-    return table
+    return fitted(table, width)
 
 
 def _moment(micros: int | None) -> str:

@@ -8,14 +8,19 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from panes.cli.output.figures import length, moment, rate, size
+from panes.cli.output.tables import figures_table, width_of
 from panes.cli.run_file import RunFile, runs_on
 from panes.cli.script_file import console, errors
 
-MICROS = 1_000_000
+COLUMNS = (
+    *("query", "state", "batches", "rows in", "rows out", "in/s"),
+    *("watermark", "open", "late", "state size", "backlog"),
+)
+# Where the terminal is narrow, the first of these goes first.
+EXPENDABLE = ("backlog", "rows out", "batches", "state size", "open", "late", "watermark", "rows in")
 
 
 def status(
@@ -35,28 +40,24 @@ def status(
         else:
             show(one, time.time())
     if not found:
-        errors.print("nothing runs" + (f" on {checkpoint}" if checkpoint is not None else ""), markup=False)
+        errors.print("nothing is running" + (f" on {checkpoint}" if checkpoint is not None else ""))
         raise typer.Exit(1 if checkpoint is not None else 0)
 
 
 def show(run: RunFile, now: float) -> None:
     where = f" on {run.checkpoint}" if run.checkpoint is not None else ""
     heard = length(now - run.written)
-    console.print(
-        f"{run.script}{where}: process {run.pid}, for {length(now - run.began)}, last heard of {heard} ago",
-        markup=False,
-    )
+    console.print(f"{run.script}{where}: process {run.pid}, for {length(now - run.began)}, last update {heard} ago")
     if run.ui is not None:
-        console.print(f"Spark UI: {run.ui}", markup=False)
-    table = Table("query", "state", box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("batches", "rows in", "rows out", "in/s", "watermark", "open", "late", "state", "backlog"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for query in run.queries:
-        table.add_row(*cells(query))
-    console.print(table)
+        console.print(f"Spark UI: {run.ui}")
+    console.print(runs_table(run.queries, width_of(console)))
     for query in run.queries:
         if query["error"] is not None:
-            console.print(f"{query['query']}: {query['error']}", markup=False)
+            console.print(f"{query['query']}: {query['error']}")
+
+
+def runs_table(queries: list[dict[str, Any]], width: int | None) -> Table:
+    return figures_table(COLUMNS, [cells(query) for query in queries], width, words=2, expendable=EXPENDABLE)
 
 
 def cells(query: dict[str, Any]) -> list[str]:

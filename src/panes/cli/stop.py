@@ -19,25 +19,39 @@ def stop(
     checkpoint: Annotated[str, typer.Argument(help="The --checkpoint of the run, or its process id.")],
     timeout: Annotated[float, typer.Option(min=0, help="How many seconds to wait until it has ended.")] = 60.0,
 ) -> None:
-    """Stop a running script as Ctrl-C does, and wait until it has ended: a later run goes on where it was.
+    """Stop a running script as Ctrl-C does, and wait until it has ended: a later run resumes where it stopped.
 
     [bold]Example[/bold]: panes stop checkpoint
     """
     found = runs_of(checkpoint)
     if not found:
         hint = "panes status shows what runs: scripts of this user, on this machine."
-        errors.print(f"nothing runs on {checkpoint}\n{hint}", markup=False)
+        errors.print(f"nothing is running on {checkpoint}\n{hint}")
         raise typer.Exit(1)
-    for run in found:
-        os.kill(run.pid, signal.SIGTERM)
+    told = [run for run in found if tell(run)]
     until = time.monotonic() + timeout
-    while left := [one for one in runs_of(checkpoint) if one.pid in {run.pid for run in found}]:
+    while left := [one for one in runs_of(checkpoint) if one.pid in {run.pid for run in told}]:
         if time.monotonic() >= until:
             names = ", ".join(str(one.pid) for one in left)
-            errors.print(f"told to stop, but running still: process {names}", markup=False)
+            errors.print(f"asked to stop, but still running: process {names}")
             raise typer.Exit(1)
         time.sleep(LOOK)
-    console.print(f"stopped {', '.join(one.script for one in found)}", markup=False)
+    if told:
+        console.print(f"stopped {', '.join(one.script for one in told)}")
+    if len(told) < len(found):
+        raise typer.Exit(1)
+
+
+def tell(run: RunFile) -> bool:
+    """Tell a run to stop; False if this user may not."""
+    try:
+        os.kill(run.pid, signal.SIGTERM)
+    except ProcessLookupError:  # it has just ended
+        return True
+    except PermissionError:
+        errors.print(f"process {run.pid} belongs to another user, who alone can stop it")
+        return False
+    return True
 
 
 def runs_of(named: str) -> list[RunFile]:

@@ -53,7 +53,7 @@ class Telling:
         self.output = output
         self.listeners: list[Listener] = [output]
         self._script = script
-        self._failures: list[Exception] = []
+        self._failures: list[str] = []
 
     def started(self, queries: list[str], ui: str | None) -> None:
         for one in self.listeners:
@@ -64,12 +64,12 @@ class Telling:
             one.batch(report)
 
     def failed(self, query: str, error: Exception) -> None:
-        self._failures.append(error)
+        self._failures.append(str(error))
         for one in self.listeners:
             one.failed(query, self._script.as_written(error))
 
     def refused(self, error: Exception) -> None:
-        if not any(error is one for one in self._failures):
+        if str(error) not in self._failures:  # it may have been raised anew, without its secrets
             self.output.refused(self._script.as_written(error))
 
 
@@ -86,13 +86,14 @@ def supervise(wanted: Supervised) -> int | None:
         listeners: list[Listener] = []
         if wanted.metrics is not None:
             listeners.append(stack.enter_context(served(*wanted.metrics)))
-        file = stack.enter_context(announced(wanted.name, wanted.checkpoint))
+        file = stack.enter_context(announced(wanted.name, wanted.checkpoint, warn=early.warned))
         listeners.append(file)
         stop = stack.enter_context(Stop())
         with reported_errors(script, early.refused, wanted.debug):
             engine = _engine(wanted, catalog)
             if any(isinstance(step, Compiled) for step in found):
                 _start(engine, wanted, file.log)
+                stop.rearm()
         telling = Telling(stack.enter_context(output_for(wanted.wanted, others_print)), script)
         telling.listeners += listeners
         try:

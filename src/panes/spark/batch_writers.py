@@ -22,10 +22,9 @@ from panes.spark.folders import FILES
 from panes.spark.jdbc import sink as jdbc_sinks
 from panes.spark.kafka.sink import put_kafka
 from panes.spark.postgres import sink as postgres_sinks
-from panes.spark.sink_log import LOG
+from panes.spark.sink_log import BY_BATCH, LOG
 from panes.spark.store import is_reachable, store_path
 
-BATCH = "panes_batch"
 Put = Callable[[DataFrame, int], None]
 
 
@@ -74,7 +73,7 @@ def batch_writer(sink: Sink, df: DataFrame, compiled: Compiled | None, sink_id: 
     if connector in FILES:
         path = options.pop("path")
         return lambda rows, batch: (
-            rows.write.format(connector).options(**options).mode("overwrite").save(f"{path}/{BATCH}={batch}")
+            rows.write.format(connector).options(**options).mode("overwrite").save(f"{path}/{BY_BATCH}{batch}")
         )
     if connector == "console":
         options.setdefault("truncate", "false")
@@ -102,7 +101,7 @@ def check_layout(sink: Sink, by_batch: bool, spark: SparkSession) -> None:
     names = store_path(path, spark).names()
     if by_batch and LOG in names:
         told = f"{path} was written without LATE ROWS INTO: Spark's log in it would hide what is written now"
-    elif not by_batch and any(name.startswith(f"{BATCH}=") for name in names):
+    elif not by_batch and any(name.startswith(BY_BATCH) for name in names):
         told = f"{path} was written with LATE ROWS INTO: Spark's log would hide what is there"
     else:
         return

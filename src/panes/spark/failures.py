@@ -7,7 +7,8 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, StreamingQueryException
 
 from panes.compile import Compiled
 from panes.errors import CODES, PanesError
@@ -96,19 +97,25 @@ def masked_failures() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = "".join(traceback.format_exception(error))
-        if masked(told) == told:
+        clean = masked_error(error)
+        if clean is error:
             raise
-        raise _masked(error) from None
+        raise clean from None
 
 
-def _masked(error: Exception) -> Exception:
+def masked_error(error: Exception) -> Exception:
+    """An error without secrets: the same one if there are none in it, nor in what it comes from."""
+    told = "".join(traceback.format_exception(error, limit=0))  # frames show our code, and no values
+    if masked(told) == told:
+        return error
     text = masked(str(error))
     match error:
         case PanesError(code=code, message=message, span=span, hint=hint):
             return PanesError(code, masked(message), span, masked(hint) if hint is not None else None)
         case StreamingQueryException():
             return StreamingQueryException(text)
+        case PySparkException() | Py4JError():
+            return PySparkException(text)
         case _:
             return RuntimeError(f"{type(error).__name__}: {text}")
 

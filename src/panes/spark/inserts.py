@@ -92,3 +92,14 @@ def with_letters(inserts: Sequence[Insert], spark: SparkSession) -> list[Insert]
             if has_position(others) and not has_position(own):
                 check_position(stream)
     return [*found.values(), *inserts]
+
+
+def check_clean_up(inserts: Sequence[Insert]) -> None:
+    """Refuse files that Spark removes once a query has read them where another query has yet to see them."""
+    read = [stream.dead_letters_of or stream for one in inserts for stream in one.streams]
+    for stream in read:
+        chosen = next((value for name, value in stream.options.items() if name.lower() == "cleansource"), "off")
+        if chosen.lower() != "off" and sum(other.name.lower() == stream.name.lower() for other in read) > 1:
+            text = f"cleanSource = '{chosen}' of the stream {stream.name}, which more than one query reads"
+            hint = "Leave cleanSource out, and remove old files yourself. Dead letters are such a query, too."
+            raise PanesError("stream-options", text, None, hint)

@@ -48,10 +48,8 @@ class _Lease:
 
     def check(self) -> None:
         """Fail if another one may be using the folders by now."""
-        silent = time.monotonic() - self.written
-        if self.problem is None and silent > LOST:
-            self.problem = f"{self.files[0].parent.parent} could not be written for {silent:.0f} seconds"
-        if self.problem is not None:
+        if self._is_lost():
+            assert self.problem is not None
             hint = "This run has stopped, so that no two run on one checkpoint. Start it again."
             raise PanesError("checkpoint-in-use", self.problem, None, hint)
 
@@ -90,22 +88,33 @@ class _Lease:
             file.remove()
         self.check()
 
+    def _is_lost(self) -> bool:
+        """Whether others may take this user for dead, or do; once they may, that stays so."""
+        silent = time.monotonic() - self.written
+        if self.problem is None and silent > LOST:
+            self.problem = f"{self.files[0].parent.parent} could not be written for {silent:.0f} seconds"
+        return self.problem is not None
+
     def _beat(self) -> None:
-        while not self.released.wait(BEAT):
+        while not self.released.wait(BEAT) and not self._is_lost():
             try:
                 if not all(file.exists() for file in self.files):
-                    self.problem = f"another query runs on {self.files[0].parent.parent} since this one was silent"
+                    where = self.files[0].parent.parent
+                    self.problem = f"another run has taken over {where} because this one stopped renewing its lease"
                     return
                 self._write()
             except PanesError:
                 continue  # `check` tells when that has lasted too long
 
     def _write(self) -> None:
+        """A sign of life; it counts from when it was begun, and only if it came in time."""
         self.number += 1
+        begun = time.monotonic()
         text = json.dumps({"host": socket.gethostname(), "process": os.getpid(), "beat": self.number})
         for file in self.files:
             file.write_text(text)
-        self.written = time.monotonic()
+        if not self._is_lost():
+            self.written = begun
 
 
 @contextmanager

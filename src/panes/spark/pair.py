@@ -1,7 +1,8 @@
-"""The pairs of a changelog that promises all its preimages: they may be apart, in other tasks or other micro-batches.
+"""The net changes of a changelog that promises all its preimages: what a micro-batch comes to for each key.
 
-Rows are shuffled by key, and nothing is kept. Where a micro-batch has only one side of an update, a preimage becomes a
-delete and a postimage an insert: that adds up to the same table.
+Rows are shuffled by key, and nothing is kept: the first change of a key tells whether it was there before, the last one
+whether it is there now. Where a micro-batch has only one side of an update, a preimage becomes a delete and a postimage
+an insert: that adds up to the same table.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from panes.spark.worker import set_up
 
 
 def paired(plan: physical.Pair, changes: DataFrame, metrics: tuple[str, str]) -> DataFrame:
-    """The changes with the sides of each update side by side; `_change_type` is one of its four words.
+    """The net change of each key, the sides of an update side by side; `_change_type` is one of its four words.
 
     `metrics` are the names of the counters before and after the shuffle.
     """
@@ -74,7 +75,14 @@ class Pairs:
             yield from self.pairs(pa.Table.from_batches(gathered)).combine_chunks().to_batches(max_chunksize=100_000)
 
     def pairs(self, rows: pa.Table) -> pa.Table:
-        """As the rows arrived, but each postimage directly behind its preimage."""
+        """The net change of each key, in the order in which the keys first changed.
+
+        changes of a key                       net change
+        insert a, preimage a, postimage b      insert b
+        preimage a, postimage b, delete b      delete a
+        delete a, insert b                     preimage a, postimage b
+        insert a, delete a                     none
+        """
         bad = rows.filter(pc.invert(pc.fill_null(pc.is_in(rows[CHANGE], pa.array(WORDS)), False)))
         if bad.num_rows:
             row = bad.select([*self.key, CHANGE]).slice(0, 1).to_pylist()[0]
@@ -83,15 +91,15 @@ class Pairs:
         found = query(
             f"""
             SELECT row_at, CASE
-                WHEN {CHANGE} = '{BEFORE}' AND word_after IS DISTINCT FROM '{AFTER}' THEN '{DELETE}'
-                WHEN {CHANGE} = '{AFTER}' AND pair IS NULL THEN '{INSERT}'
-                ELSE {CHANGE} END AS became
+                WHEN {PLACE} = first_place AND was_there THEN if(is_there, '{BEFORE}', '{DELETE}')
+                WHEN {PLACE} = last_place AND is_there THEN if(was_there, '{AFTER}', '{INSERT}') END AS became
             FROM (
-                SELECT *, lead({CHANGE}) OVER w AS word_after, CASE
-                    WHEN {CHANGE} = '{AFTER}' AND lag({CHANGE}) OVER w = '{BEFORE}' THEN lag({PLACE}) OVER w END AS pair
-                FROM parts WINDOW w AS (PARTITION BY {keys} ORDER BY {PLACE})
+                SELECT row_at, {PLACE}, min({PLACE}) OVER k AS first_place, max({PLACE}) OVER k AS last_place,
+                    arg_min({CHANGE}, {PLACE}) OVER k IN ('{BEFORE}', '{DELETE}') AS was_there,
+                    arg_max({CHANGE}, {PLACE}) OVER k IN ('{INSERT}', '{AFTER}') AS is_there
+                FROM parts WINDOW k AS (PARTITION BY {keys})
             )
-            ORDER BY coalesce(pair, {PLACE}), {PLACE}
+            WHERE became IS NOT NULL ORDER BY first_place, {PLACE}
             """,
             parts=rows.select([*self.key, CHANGE, PLACE]).append_column("row_at", pa.array(np.arange(rows.num_rows))),
         )

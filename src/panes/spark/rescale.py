@@ -41,7 +41,7 @@ def rescale(checkpoint: str | Path, wanted: int, spark: SparkSession, sink: str 
     """
     manager = getattr(spark, "_streamingCheckpointManager", None)
     if manager is None or not hasattr(spark, "_jsparkSession"):
-        raise _refused("this Spark cannot move state", "Take Spark 4.2 or a later one, and not over Spark Connect.")
+        raise _refused("this Spark cannot move state", "Use Spark 4.2 or later, without Spark Connect.")
     check_seal(store_path(checkpoint, spark))
     found = list(queries(store_path(checkpoint, spark)))
     with locked([folder.parent for name, folder in found if name]) as check_lock:

@@ -33,10 +33,10 @@ from panes.physical.late_rows import WATERMARK
 from panes.spark.batch_writers import check_layout
 from panes.spark.build import Builder
 from panes.spark.dead_letters import begins_at_the_end, wait_for_position
-from panes.spark.failures import failure_of, refused_by_spark
+from panes.spark.failures import failure_of, masked_error, refused_by_spark
 from panes.spark.folders import check_folders, folder
 from panes.spark.heartbeat import NEVER
-from panes.spark.inserts import Insert, with_letters
+from panes.spark.inserts import Insert, check_clean_up, with_letters
 from panes.spark.kafka.sink import check_columns, check_result
 from panes.spark.lock import locked
 from panes.spark.news import News, listening
@@ -46,10 +46,11 @@ from panes.spark.report import Report, report_of
 from panes.spark.rows import show_rows
 from panes.spark.run_options import Run
 from panes.spark.session import check_checkpoint, shards_of
-from panes.spark.sink_log import begin_log, close_gaps
+from panes.spark.sink_log import begin_log, check_log, close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
 from panes.spark.sources import declared
 from panes.spark.store import StorePath, store_path
+from panes.spark.turns import wait_for_turn
 
 SEAL, CONTROL, ENDED = "panes-ended.json", "panes-control", "ended.json"
 LOOK = 1.0  # seconds: a run is stopped within them, news or not
@@ -61,6 +62,7 @@ def run(inserts: Sequence[Insert], checkpoint: str, how: Run) -> None:
     whole = store_path(checkpoint, how.spark)
     check_seal(whole)
     inserts = with_letters(inserts, how.spark)
+    check_clean_up(inserts)
     check_folders([files for one in inserts for files in one.files])
     flush = how.flush or any(flush_began(store_path(one.folder, how.spark)) for one in inserts)
     how = replace(how, once=how.once or flush, flush=flush)
@@ -89,16 +91,9 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
     running: list[Running] = []
     try:
         with listening(how.spark) as news:
-            for one in ready:
-                running.append(one.start(how))
-                running[-1].wait_for_position()
-            how.started([one.name for one in running])
-            ended = wait(running, how, news)
+            ended = _start_all(ready, running, how) and wait(running, how, news)
             if ended and how.flush:
-                for now in running:
-                    if now.error is None:
-                        now.end_input(how)
-                ended = wait(running, how, news)
+                ended = _end_inputs(running, how) and wait(running, how, news)
     except BaseException as error:
         try:
             stop(running)
@@ -110,6 +105,31 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
         if now.error is not None:
             raise now.error
     return ended
+
+
+def _start_all(ready: Sequence[Ready], running: list[Running], how: Run) -> bool:
+    """Start one query after the other; False if the run was stopped before the last one."""
+    for one in ready:
+        wait_for_turn([now.query for now in running], how.stopped)
+        if how.stopped():
+            return False
+        running.append(one.start(how))
+        running[-1].wait_for_position()
+    how.started([one.name for one in running])
+    return True
+
+
+def _end_inputs(running: Sequence[Running], how: Run) -> bool:
+    """The same for the end of their input; a later run ends that of the others."""
+    restarted: list[StreamingQuery] = []
+    for one in running:
+        if one.error is None:
+            wait_for_turn(restarted, how.stopped)
+            if how.stopped():
+                return False
+            one.end_input(how)
+            restarted.append(one.query)
+    return True
 
 
 def stop(running: Sequence[Running]) -> None:
@@ -198,9 +218,12 @@ def _ready(one: Insert, how: Run) -> Ready:
     if one.late is not None and one.late.options["connector"] == CONNECTOR:
         check_columns(kafka_sink(one.late), one.late.name, [*one.streams[0].column_names, WATERMARK])
     folder = store_path(one.folder, how.spark)
-    if not began(folder):
-        for sink in one.sinks:
+    for sink in one.sinks:
+        path = written_folder(sink)
+        if not began(folder):
             check_unwritten(sink, how.spark)
+        elif path is not None:
+            check_log(path, folder / "spark", how.spark)
     old = read_record(folder)
     shards = how.shards or (old.shards if old is not None else shards_of(how.spark))
     frames = {**how.frames, **declared(one.streams, how.frames, how.spark)}
@@ -288,7 +311,7 @@ def _look_for_failure(one: Running, how: Run) -> None:
     error = failure_of(failed, one.ready.insert.compiled)
     if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
         return  # rows that came after the end of the input
-    one.error = error or failed
+    one.error = masked_error(error or failed)
     how.failed(one.name, one.error)
     if not how.keep_going:
         raise one.error

@@ -10,12 +10,13 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
-from panes.spark.micro_batches import committed, moves
+from panes.spark.micro_batches import begun, committed, moves
 from panes.spark.store import StorePath, is_reachable, store_path
 
 SINKS = "org.apache.spark.sql.execution.streaming.sinks"
 VERSION = 1
 NOTHING = f"v{VERSION}"  # what Spark writes for a micro-batch without files
+BY_BATCH = "panes_batch="  # see `batch_writers`
 LOG, INTERVAL = "_spark_metadata", "spark.sql.streaming.fileSink.log.compactInterval"
 
 
@@ -28,15 +29,32 @@ def begin_log(path: str, checkpoint: StorePath, spark: SparkSession) -> None:
     if not done or not is_reachable(path, spark):
         return
     log = store_path(path, spark) / LOG
-    if any(name[:1].isdigit() for name in log.names()):
-        return
     interval = int(spark.conf.get(INTERVAL, None) or 10)
     last = done[-1]
     gathered = (last + 1) // interval * interval - 1
     names = [*([f"{gathered}.compact"] if gathered >= 0 else []), *map(str, range(gathered + 1, last + 1))]
+    there = {name for name in log.names() if name[:1].isdigit()}
+    if not there <= set(names):
+        return  # it has begun already
     log.make_folder()
     for name in names:
-        (log / name).publish(NOTHING)
+        if name not in there:  # a kill has left the others
+            (log / name).publish(NOTHING)
+
+
+def check_log(path: str, checkpoint: StorePath, spark: SparkSession) -> None:
+    """Refuse a folder in which there are micro-batches that this checkpoint has yet to begin: they are another's.
+
+    Spark would take its own for done, and skip them; a folder by micro-batch would be overwritten.
+    """
+    if not is_reachable(path, spark):
+        return
+    folder, last = store_path(path, spark), max(begun(checkpoint), default=-1)
+    logged = [name.partition(".")[0] for name in (folder / LOG).names()]
+    by_batch = [name.removeprefix(BY_BATCH) for name in folder.names() if name.startswith(BY_BATCH)]
+    if any(int(number) > last for number in (*logged, *by_batch) if number.isdigit()):
+        hint = "Give the sink another path, or go on with the checkpoint that wrote there."
+        raise PanesError("state-mismatch", f"{path} holds the results of another checkpoint", None, hint)
 
 
 def close_gaps(path: str, checkpoint: StorePath, spark: SparkSession) -> None:

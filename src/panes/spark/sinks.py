@@ -9,13 +9,13 @@ from panes.catalog import Sink
 from panes.compile import Compiled
 from panes.connectors import delta, jdbc, kafka, postgres
 from panes.errors import PanesError
-from panes.spark.batch_writers import BATCH, own_writer
+from panes.spark.batch_writers import own_writer
 from panes.spark.folders import FILES
 from panes.spark.kafka.broker import check_topics
 from panes.spark.late_rows import write_both
 from panes.spark.micro_batches import checkpoint_id
 from panes.spark.packages import check_packages, has_source
-from panes.spark.sink_log import LOG
+from panes.spark.sink_log import BY_BATCH, LOG
 from panes.spark.store import StorePath, is_reachable, store_path
 
 TABLES = (postgres.CONNECTOR, jdbc.CONNECTOR, delta.CONNECTOR)  # they apply changelogs
@@ -61,7 +61,7 @@ def check_unwritten(sink: Sink, spark: SparkSession) -> None:
         return
     there = store_path(path, spark)
     logged = any(name[:1].isdigit() for name in (there / LOG).names())
-    if logged or any(name.startswith(f"{BATCH}=") for name in there.names()):
+    if logged or any(name.startswith(BY_BATCH) for name in there.names()):
         hint = "Go on with the checkpoint that was used for it, or give the sink another path."
         raise PanesError("state-mismatch", f"{path} holds the results of another checkpoint", None, hint)
 

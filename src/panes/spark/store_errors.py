@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from panes.errors import PanesError
 from panes.spark.folders import scheme_of
 
-ROOM = "Make room and start it again: it goes on where it was."
+ROOM = "Make room and start it again: it resumes where it stopped."
 RIGHTS = "Choose a folder that this user can write."
 HINTS = {errno.ENOSPC: ROOM, errno.EDQUOT: ROOM, errno.EROFS: RIGHTS, errno.EACCES: RIGHTS, errno.EPERM: RIGHTS}
 # The system's own words, which Java and Python pass on; Hadoop does not say why it could not make a folder.

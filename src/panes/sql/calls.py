@@ -130,7 +130,7 @@ def parse_call(tokens: Sequence[Token], place: Place, rewrite: Rewrite = tuple) 
         if tokens[index].word == "FILTER":
             last = closing(tokens, index + 1)
             if condition is not None:
-                raise PanesError("parse-error", "FILTER stands twice", tokens[index].span)
+                raise PanesError("parse-error", "FILTER is given twice", tokens[index].span)
             body = rewrite(tokens[index + 3 : last])
             if not body:
                 raise PanesError("parse-error", "FILTER (WHERE …) has no condition", tokens[index].span)
@@ -172,4 +172,4 @@ def _without_nulls_clause(inside: tuple[Token, ...]) -> tuple[tuple[Token, ...],
 
 
 def _nulls_twice(token: Token) -> PanesError:
-    return PanesError("parse-error", "IGNORE or RESPECT NULLS stands twice", token.span)
+    return PanesError("parse-error", "IGNORE or RESPECT NULLS is given twice", token.span)

@@ -57,7 +57,7 @@ def cut_select(tokens: Tokens) -> Clauses:
             hint = "EMIT stands once, at the end of the statement that is run."
             raise PanesError("unsupported-clause", f"EMIT before {word}", keywords["EMIT"].span, hint)
         if word in keywords:
-            raise PanesError("parse-error", f"{word} stands twice in one SELECT", tokens[index].span)
+            raise PanesError("parse-error", f"{word} is given twice in one SELECT", tokens[index].span)
         if word in CLAUSES:
             if CLAUSES.index(word) < last:
                 raise PanesError(

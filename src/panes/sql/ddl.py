@@ -130,11 +130,11 @@ def _columns(
         words = [token.word for token in item[:2]]
         if words == ["WATERMARK", "FOR"]:
             if watermark is not None:
-                raise PanesError("stream-options", "WATERMARK stands twice", item[0].span)
+                raise PanesError("stream-options", "WATERMARK is given twice", item[0].span)
             watermark = _watermark(item)
         elif words[0] == "PRIMARY KEY" or words == ["PRIMARY", "KEY"]:
             if key:
-                raise PanesError("stream-options", "PRIMARY KEY stands twice", item[0].span)
+                raise PanesError("stream-options", "PRIMARY KEY is given twice", item[0].span)
             key = _key(item)
         else:
             columns.append(parse_column(item, functions))
@@ -199,7 +199,7 @@ def _with(cursor: Cursor, usage: str) -> dict[str, str]:
             raise PanesError("parse-error", "an option is written name = 'value'", span, usage)
         name = "".join(token.raw[0].text for token in item[: equals[0]])
         if name.lower() in names:
-            raise PanesError("stream-options", f"the option {name} stands twice", span_of(item))
+            raise PanesError("stream-options", f"the option {name} is given twice", span_of(item))
         names.add(name.lower())
         options[name] = item[-1].raw[0].text
     return options

@@ -100,7 +100,7 @@ def parse_window_spec(tokens: Sequence[Token], span: Span) -> Over:
                 "OVER ([PARTITION BY …] [ORDER BY …] [ROWS|RANGE …]), or OVER ([PARTITION BY …] [WHEN …]).",
             )
         if name in parts:
-            raise PanesError("parse-error", f"{name} stands twice in one OVER", part[0].span)
+            raise PanesError("parse-error", f"{name} is given twice in one OVER", part[0].span)
         parts[name] = part
     for name in ("PARTITION BY", "ORDER BY", "WHEN"):
         if name in parts and len(parts[name]) == 1:

@@ -147,7 +147,7 @@ def _explain(tokens: tuple[Token, ...], context: Context) -> Explain:
     if not rest:
         raise PanesError("parse-error", "EXPLAIN what?", tokens[0].span, "EXPLAIN [FORMAT JSON] SELECT …")
     if rest[0].word == "EXPLAIN":
-        raise PanesError("unsupported-clause", "EXPLAIN stands twice", rest[0].span)
+        raise PanesError("unsupported-clause", "EXPLAIN is given twice", rest[0].span)
     statement = _statement(rest, context)
     if not isinstance(statement, SelectStmt | SparkStmt | InsertInto):
         raise PanesError("unsupported-clause", "EXPLAIN takes a query or INSERT INTO", rest[0].span)

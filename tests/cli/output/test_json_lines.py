@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from panes.cli.output import json_lines
 from panes.cli.output.choice import Logged, Wanted, output_for, plain_output
 from panes.cli.output.json_lines import JsonLines
 from panes.cli.output.lines import Lines
 from panes.errors import PanesError
 from panes.script import Done, Listing
 from panes.source import Source, Span
+from panes.spark.rows import Rows
 
 from ..reports import report
 
@@ -61,12 +63,21 @@ def test_a_run() -> None:
     ]
 
 
+def test_the_place_of_an_error_shows_no_secret() -> None:
+    out = io.StringIO()
+    text = "CREATE SINK s WITH (password = 'hunter2')"
+    JsonLines(out).refused(PanesError("stream-options", "no connector", Span(Source(text), 0, len(text))))
+    assert said(out)[0]["text"] == "CREATE SINK s WITH (password = '*******')"
+
+
 def test_a_log_has_times_and_levels() -> None:
     out = io.StringIO()
     log = JsonLines(out, log=True)
     log.batch(report())
     log.refused(PanesError("unknown-sink", "there is no sink x"))
-    assert [(one["level"], one["event"]) for one in said(out)] == [("info", "batch"), ("error", "refused")]
+    log.warned("no disk")
+    levels = [("info", "batch"), ("error", "refused"), ("warning", "warning")]
+    assert [(one["level"], one["event"]) for one in said(out)] == levels
     assert all(one["time"].endswith("+00:00") for one in said(out))
 
 
@@ -77,6 +88,36 @@ def test_a_log_leaves_answers_as_text(capsys: pytest.CaptureFixture[str]) -> Non
     found = capsys.readouterr()
     assert found.out == "stream t created\n"
     assert json.loads(found.err)["rows_in"] == 1
+
+
+def test_quiet_leaves_micro_batches_out() -> None:
+    out = io.StringIO()
+    lines = JsonLines(out, quiet=True)
+    lines.started(["out"], None)
+    lines.batch(report())
+    lines.failed("out", RuntimeError("no disk"))
+    lines.ended("failed")
+    assert [one["event"] for one in said(out)] == ["started", "failed", "ended"]
+
+
+@pytest.mark.parametrize("wanted", [Wanted(quiet=True, json=True), Wanted(quiet=True, log_json=True)])
+def test_quiet_goes_with_json(wanted: Wanted, capsys: pytest.CaptureFixture[str]) -> None:
+    plain_output(wanted).batch(report())
+    assert capsys.readouterr() == ("", "")
+
+
+def test_lines_are_ascii() -> None:
+    out = io.StringIO()
+    JsonLines(out).step(Done("stream größe created"))
+    assert out.getvalue().isascii()
+    assert said(out) == [{"event": "statement", "message": "stream größe created"}]
+
+
+def test_rows_are_written_as_spark_wrote_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines, "json_of", lambda rows: ['{"d": 1.10000000000000000001}'])
+    out = io.StringIO()
+    JsonLines(out).rows(Rows("select-1", 3, cast(Any, None), 1))
+    assert out.getvalue() == '{"event": "row", "query": "select-1", "batch": 3, "row": {"d": 1.10000000000000000001}}\n'
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ NOON = 1_704_110_400  # 2024-01-01 12:00:00
 
 def shown(board: Board, now: float) -> list[list[str]]:
     console = Console(width=150, file=io.StringIO(), record=True)
-    console.print(queries_table(board, now))
+    console.print(queries_table(board, now, 150))
     return [line.split() for line in console.export_text().splitlines() if line.strip(" ─")]
 
 

@@ -95,17 +95,28 @@ def test_a_version_is_read_as_a_whole_and_in_order(path: Path, version: int) -> 
 def test_it_begins_with_what_is_there(path: Path) -> None:
     reader = changes(path)
     start = reader.initialOffset()
-    assert start == {"version": 6, "snapshot": True}
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert end == {"version": 6, "snapshot": False}
     assert sorted(taken(reader, start)) == [("insert", 1, "x"), ("insert", 3, "c"), ("insert", 4, "y")]
     write(path, [(5, "z")])
-    assert taken(reader, reader.latestOffset(start, ReadAllAvailable())) == []
-    assert taken(reader, {"version": 6, "snapshot": False}) == [("insert", 5, "z")]
+    assert taken(reader, end) == [("insert", 5, "z")]
+
+
+def test_the_first_micro_batch_is_the_same_when_it_runs_again(path: Path) -> None:
+    """Spark has written down where it ends, not where it begins; the table has moved on since."""
+    end = changes(path).latestOffset(changes(path).initialOffset(), ReadAllAvailable())
+    write(path, [(5, "z")])
+    for snapshot, expected in ((True, [("insert", 1, "x"), ("insert", 3, "c"), ("insert", 4, "y")]), (False, [])):
+        again = changes(path, snapshot=snapshot)
+        assert sorted(taken(again, again.initialOffset(), end)) == expected
+        assert taken(again, end) == [("insert", 5, "z")]
 
 
 def test_without_a_snapshot(path: Path) -> None:
     reader = changes(path, snapshot=False)
-    start = reader.initialOffset()
-    assert reader.latestOffset(start, ReadAllAvailable()) == start
+    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    assert taken(reader, reader.initialOffset(), end) == []
+    assert reader.latestOffset(end, ReadAllAvailable()) == end
     assert taken(changes(path, starting_version=4, snapshot=False), {"version": 4, "snapshot": False}) == CHANGES[5]
 
 
@@ -132,6 +143,23 @@ def test_options_there_and_back() -> None:
 
 
 # Append-only
+
+
+def test_a_column_that_came_later_is_null_before(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    write(path, [(1, "a")])
+    later = pa.table({"id": pa.array([2], pa.int64()), "v": ["b"], "w": ["c"]})
+    write_deltalake(str(path), later, mode="append", schema_mode="merge")
+    reader = rows(path, "id", "w", "v", starting_version=0)
+    assert taken(reader, reader.initialOffset()) == [(1, None, "a"), (2, "c", "b")]
+
+
+def test_a_text_with_another_end_of_line(tmp_path: Path) -> None:
+    """delta-rs writes the least and the largest text of a file into the log as they are."""
+    path = tmp_path / "t"
+    write(path, [(1, "a")])
+    write(path, [(2, "x\u2028y\u0085z")])
+    assert taken(rows(path), {"version": 0, "snapshot": False}) == [(2, "x\u2028y\u0085z")]
 
 
 def test_appended_rows(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ class Output(Listener, Protocol):
     def step(self, step: Step) -> None: ...
     def rows(self, rows: Rows) -> None: ...
     def refused(self, error: Exception) -> None: ...
+    def warned(self, message: str) -> None: ...
     def ended(self, reason: str) -> None: ...
 
 
@@ -48,8 +49,8 @@ class Wanted:
 class Logged(JsonLines):
     """Answers and rows as text on standard output, all else as JSON on standard error."""
 
-    def __init__(self, most_rows: int) -> None:
-        super().__init__(log=True)
+    def __init__(self, most_rows: int, quiet: bool = False) -> None:
+        super().__init__(log=True, quiet=quiet)
         self._text = Lines(most_rows=most_rows)
 
     def step(self, step: Step) -> None:
@@ -62,9 +63,9 @@ class Logged(JsonLines):
 def plain_output(wanted: Wanted) -> Output:
     """A way that suits every place that text can go to."""
     if wanted.json:
-        return JsonLines()
+        return JsonLines(quiet=wanted.quiet)
     if wanted.log_json:
-        return Logged(wanted.most_rows)
+        return Logged(wanted.most_rows, wanted.quiet)
     return Lines(quiet=wanted.quiet, most_rows=wanted.most_rows)
 
 

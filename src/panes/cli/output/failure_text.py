@@ -11,7 +11,10 @@ WRAPPED = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with excep
 TASK = re.compile(r"Job aborted due to stage failure: .*? executor [^)]*\): ", re.DOTALL)
 STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 CAUSE = re.compile(r"^Caused by: (?P<cause>.*)$", re.MULTILINE)
-RAISED = re.compile(r"^(?P<raised>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b.*)$", re.MULTILINE)
+CALL = re.compile(r"^An error occurred while calling \S+?\.(?: Trace:)?\n(?:: )?")  # of Python's bridge to Java
+TRACEBACK = "Traceback (most recent call last):"
+WORKER = "An exception was thrown from the Python worker"
+RAISED = re.compile(r"^\S.*$", re.MULTILINE)  # frames are indented
 NO_JAVA = "JAVA_GATEWAY_EXITED"
 CLASS = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 
@@ -26,22 +29,25 @@ def in_short(error: BaseException) -> str:
 def shortened(text: str) -> str:
     r"""The first line of what Spark says, and what caused it, if that is something else.
 
+    Of what a Python worker raised, only that: it is the user's, or says all.
+
     >>> shortened("[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: no disk\n\tat x.Y.z(Y.java:1)")
     'no disk'
     """
-    text = TASK.sub("", WRAPPED.sub("", text.split(PLAN)[0].strip()))
-    raised = [found["raised"] for found in RAISED.finditer(_traceback(text))]
+    text = TASK.sub("", WRAPPED.sub("", CALL.sub("", text.split(PLAN)[0].strip())))
+    raised = RAISED.search(_traceback(text))
     causes = [found["cause"] for found in CAUSE.finditer(text)]
-    head = _first_line(text)
-    root = _named((raised or causes or [""])[-1])
-    head = _named(head)
+    head = _named(_first_line(text))
+    root = _named(raised[0] if raised is not None else (causes or [""])[-1])
+    if raised is not None and (head.endswith(TRACEBACK) or head.startswith(WORKER)):
+        head = root
     text = head if not root or root in head else f"{head}\ncaused by {root}"
     return f"{text}\npanes doctor shows what is missing" if NO_JAVA in text else text
 
 
 def _traceback(text: str) -> str:
     """What stands behind the last traceback of a Python worker."""
-    return text.rpartition("Traceback (most recent call last):")[2] if "Traceback (most" in text else ""
+    return text.rpartition(TRACEBACK)[2] if TRACEBACK in text else ""
 
 
 def _first_line(text: str) -> str:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from panes.cli.output.failure_text import in_short
 from panes.cli.output.rows import table_of
+from panes.cli.output.tables import width_of
 from panes.cli.script_file import console, errors, print_listing
 from panes.compile import Compiled
 from panes.errors import PanesError
@@ -26,14 +27,14 @@ class Lines:
 
     def started(self, queries: list[str], ui: str | None) -> None:
         if ui is not None and not self.quiet:
-            self.screen.print(f"Spark UI: {ui}", markup=False, style="dim")
+            self.screen.print(f"Spark UI: {ui}", style="dim")
 
     def step(self, step: Step) -> None:
         match step:
             case Done(message=message):
-                console.print(message, markup=False)
+                console.print(message)
             case Explanation(text=text):
-                console.print(text, markup=False)
+                console.print(text)
             case Listing():
                 print_listing(step)
             case Compiled():
@@ -43,16 +44,19 @@ class Lines:
 
     def batch(self, report: Report) -> None:
         if not self.quiet:
-            self.screen.print(batch_line(report), markup=False, style="dim")
+            self.screen.print(batch_line(report), style="dim")
 
     def rows(self, rows: Rows) -> None:
-        console.print(table_of(rows, self.most_rows))
+        console.print(table_of(rows, self.most_rows, width_of(console)))
 
     def failed(self, query: str, error: Exception) -> None:
-        self.screen.print(failure_line(query, error), markup=False)
+        self.screen.print(failure_line(query, error))
 
     def refused(self, error: Exception) -> None:
-        self.screen.print(in_short(error), markup=False)
+        self.screen.print(in_short(error))
+
+    def warned(self, message: str) -> None:
+        self.screen.print(message, markup=False)
 
     def ended(self, reason: str) -> None:
         pass

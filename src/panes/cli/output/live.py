@@ -7,7 +7,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.table import Table
@@ -16,11 +15,14 @@ from rich.text import Text
 from panes.cli.output.board import Board, QueryState
 from panes.cli.output.figures import length, moment, rate, size
 from panes.cli.output.lines import Lines
+from panes.cli.output.tables import figures_table
 
 if TYPE_CHECKING:
     from panes.spark.report import Report
 
+# Where the terminal is narrow, the first of EXPENDABLE goes first.
 COLUMNS = ("in/s", "out/s", "batch", "watermark", "behind", "open", "late", "state", "backlog")
+EXPENDABLE = ("backlog", "out/s", "batch", "watermark", "open", "late", "state")
 LOOKS = {"running": "green", "failed": "bold red", "done": "dim"}
 
 
@@ -56,10 +58,10 @@ class LiveTable(Lines):
         for one in self.board.queries.values():
             one.state = "done" if one.state == "running" else one.state
 
-    def drawn(self) -> RenderableType:
+    def drawn(self, width: int) -> RenderableType:
         now = self._clock()
         link = [Text(f"Spark UI {self._ui} · Ctrl-C stops", style="dim")] if self._ui is not None else []
-        return Group(queries_table(self.board, now), *link)
+        return Group(queries_table(self.board, now, width), *link)
 
 
 class _Drawn:
@@ -69,17 +71,15 @@ class _Drawn:
         self._of = of
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self._of.drawn()
+        yield self._of.drawn(options.max_width)
 
 
-def queries_table(board: Board, now: float) -> Table:
+def queries_table(board: Board, now: float, width: int | None) -> Table:
     """A line per query."""
-    table = Table("query", box=SIMPLE_HEAD, pad_edge=False)
-    for name in COLUMNS:
-        table.add_column(name, justify="right", no_wrap=True)
-    for one in list(board.queries.values()):
-        table.add_row(Text(one.name, style=LOOKS[one.state]), *cells(one, now))
-    return table
+    rows: list[list[str | Text]] = [
+        [Text(one.name, style=LOOKS[one.state]), *cells(one, now)] for one in list(board.queries.values())
+    ]
+    return figures_table(("query", *COLUMNS), rows, width, words=1, expendable=EXPENDABLE)
 
 
 def cells(one: QueryState, now: float) -> list[str]:

@@ -1,6 +1,7 @@
 """A Delta table as a stream: the rows that it has at first, then what each version adds or changes.
 
-offset       the last version that was read, and whether its rows, as a snapshot, are still to be read
+offset       the last version that was read, and whether its rows, as a snapshot, are still to be read; before the
+             first micro-batch of a stream without `starting_version`, BEGINNING
 partition    a file of the snapshot, a file that a version has added, or the changes of a version: read by executors
 """
 
@@ -36,6 +37,7 @@ except ImportError:  # Spark 4.1 has no limits, and reads all that is there in o
 
 NAME = "panes_delta"
 ROWS = 100_000  # of a record batch
+BEGINNING = -1  # the table as the first micro-batch finds it
 COMES = f"{CHANGE} IN ('{INSERT}', '{AFTER}')"  # false is first
 Offset: TypeAlias = dict[str, Any]
 
@@ -117,9 +119,14 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.reading.source
 
     def initialOffset(self) -> Offset:
-        """The version to begin with, if it is still there."""
-        latest = self._latest()
-        version = latest if self.source.starting_version is None else self.source.starting_version
+        """The version to begin with, if it is still there.
+
+        Spark asks again when it runs the first micro-batch, and when it repeats it, and keeps no answer: so it must be
+        the same whatever has been written since. Where a micro-batch ends it does keep.
+        """
+        latest, version = self._latest(), self.source.starting_version
+        if version is None:
+            return {"version": BEGINNING, "snapshot": self.source.snapshot}
         if version > latest:
             hint = f"Its latest version is {latest}."
             raise PanesError("delta-failed", f"{self.source.path} has no version {version} yet", None, hint)
@@ -137,7 +144,7 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Spark 4.1 says neither where to start nor how much to read."""
         end = self._latest() if self.last is None else self.last
         most = self.source.max_versions
-        if start is None:
+        if start is None or start["version"] == BEGINNING:
             return {"version": end, "snapshot": False}
         if most is not None and not isinstance(limit, ReadAllAvailable):
             end = start["version"] if start["snapshot"] else min(end, start["version"] + most)
@@ -146,7 +153,7 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"version": end, "snapshot": False}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        first = start["version"]
+        first = end["version"] if start["version"] == BEGINNING else start["version"]
         snapshot = start["snapshot"] and not end["snapshot"]
         rows = [DataFile(first, file) for file in sorted(self._files(first))] if snapshot else []
         later = [part for commit in self._commits(first, end["version"]) for part in self._parts(commit)]
@@ -188,8 +195,11 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with self._reading(part.version):
             rows = self._at(part.version).to_pyarrow_dataset()
             (file,) = [one for one in rows.get_fragments() if one.path == part.file]
-            for batch in file.to_batches(schema=rows.schema, columns=names, use_threads=False, batch_size=ROWS):
-                yield batch.add_column(0, CHANGE, pa.repeat(INSERT, batch.num_rows)) if changelog else batch
+            known = [name for name in names if name in rows.schema.names]  # the others came in a later version
+            for batch in file.to_batches(schema=rows.schema, columns=known, use_threads=False, batch_size=ROWS):
+                columns = [batch[name] if name in known else pa.nulls(batch.num_rows) for name in names]
+                whole = pa.RecordBatch.from_arrays(columns, names)
+                yield whole.add_column(0, CHANGE, pa.repeat(INSERT, batch.num_rows)) if changelog else whole
 
     def _read_changes(self, part: Changes) -> Iterator[pa.RecordBatch]:
         """The changes of a version, sorted: of a key, what goes is before what comes."""
