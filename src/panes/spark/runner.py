@@ -48,6 +48,7 @@ from panes.spark.run_options import Run
 from panes.spark.session import check_checkpoint, shards_of
 from panes.spark.sink_log import begin_log, check_log, close_gaps
 from panes.spark.sinks import check_connector, check_sink, check_unwritten, forgets, write, written_folder
+from panes.spark.slow_start import MOST_SLOW_STARTS, was_too_slow
 from panes.spark.sources import declared
 from panes.spark.store import StorePath, store_path
 from panes.spark.turns import wait_for_turn
@@ -169,6 +170,7 @@ class Running:
     looked_at: str = ""  # when the last progress report was made that was looked at
     seen: int = -1  # the last micro-batch that was reported
     error: Exception | None = None  # of one that failed
+    slow_starts: int = 0  # that failed, one after the other
 
     @property
     def name(self) -> str:
@@ -192,6 +194,10 @@ class Running:
         (self.ready.folder / CONTROL / ENDED).publish('{"ended": true}\n')
         if not self.drains:
             self.query = self.ready.start(how).query
+
+    def start_again(self, how: Run) -> None:
+        self.slow_starts += 1
+        self.query = self.ready.start(how).query
 
     def reports(self) -> Iterator[Report]:
         """The micro-batches since the last call; empty triggers are left out."""
@@ -293,28 +299,32 @@ def wait(running: Sequence[Running], how: Run, news: News) -> bool:
         for one in running:
             for report in one.reports():
                 how.report(report)
-        for one in running:
-            _look_for_failure(one, how)
+        again = [one for one in running if _look_for_failure(one, how)]
+        done = done and not again
         if not done:
             news.wait(LOOK)
     return True
 
 
-def _look_for_failure(one: Running, how: Run) -> None:
-    """Tell of a query that has failed since; unless the others are to go on, that ends the run."""
+def _look_for_failure(one: Running, how: Run) -> bool:
+    """Tell of a query that has failed since; unless the others are to go on, that ends the run. True: it runs again."""
     if one.error is not None:
-        return
+        return False
     with quiet_errors():
         failed = one.query.exception()
     if failed is None:
-        return
+        return False
+    if one.slow_starts < MOST_SLOW_STARTS and was_too_slow(one.query, failed):
+        one.start_again(how)
+        return True
     error = failure_of(failed, one.ready.insert.compiled)
     if how.flush and error is not None and error.code == "stream-ended" and flush_began(one.ready.folder):
-        return  # rows that came after the end of the input
+        return False  # rows that came after the end of the input
     one.error = masked_error(error or failed)
     how.failed(one.name, one.error)
     if not how.keep_going:
         raise one.error
+    return False
 
 
 def flush_began(folder: StorePath) -> bool:

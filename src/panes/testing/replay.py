@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import (
@@ -31,6 +32,7 @@ from panes.physical.chain import reads_through_spark
 from panes.spark.pack import CONTROL, NOW, STARTED
 from panes.spark.progress import counters_of
 from panes.spark.refusals import underlined_in, whole
+from panes.spark.slow_start import MOST_SLOW_STARTS, was_too_slow
 
 Row = dict[str, Any]
 
@@ -124,6 +126,7 @@ class _Run:
     progress: list[Any] = field(default_factory=list)
     schemas: list[str] = field(default_factory=list)
     started: int = 0  # the first micro-batch of this run
+    query: StreamingQuery = field(init=False)
 
     def run(self, flush: bool, restarts: frozenset[int]) -> Replay:
         count = max((len(stream.batches) for stream in self.streams.values()), default=0)
@@ -133,21 +136,21 @@ class _Run:
         for name in ("control", *self.streams):
             (self.folder / name).mkdir()
         batches: list[list[Row]] = []
-        query = self._start()
+        self.query = self._start()
         try:
             for number in range(count):
                 for name in self.streams:
                     self._write(name, number)
-                batches.append(self._output(query))
+                batches.append(self._output())
                 if number in restarts:
-                    self._stop(query)
+                    self._stop()
                     self.started = min(number + 1, count - 1)
-                    query = self._start()
+                    self.query = self._start()
             if flush:
                 _publish(control / "ended.json", '{"ended": true}')
-                batches.append(self._output(query))
+                batches.append(self._output())
         finally:
-            self._stop(query)
+            self._stop()
         return Replay(batches, self.progress, self.schemas)
 
     def _start(self) -> StreamingQuery:
@@ -202,22 +205,35 @@ class _Run:
         self.schemas.append(df.schema.simpleString())
         self.outputs[batch] = [_plain(row) for row in df.toArrow().to_pylist()]
 
-    def _output(self, query: StreamingQuery) -> list[Row]:
+    def _output(self) -> list[Row]:
         """What came out since the last call."""
-        query.processAllAvailable()
-        self._note(query)
+        self._process()
+        self._note()
         rows = [row for batch in sorted(self.outputs) for row in self.outputs[batch]]
         self.outputs.clear()
         return rows
 
-    def _stop(self, query: StreamingQuery) -> None:
-        self._note(query)
-        query.stop()
+    def _process(self) -> None:
+        """Run until there is nothing more to read; a query whose Python was too slow to start is started again."""
+        slow_starts = 0
+        while True:
+            try:
+                self.query.processAllAvailable()
+                return
+            except StreamingQueryException as failure:
+                slow_starts += 1
+                if slow_starts > MOST_SLOW_STARTS or not was_too_slow(self.query, failure):
+                    raise
+                self.query = self._start()
 
-    def _note(self, query: StreamingQuery) -> None:
+    def _stop(self) -> None:
+        self._note()
+        self.query.stop()
+
+    def _note(self) -> None:
         """Keep the progress reports: Spark itself keeps only the last hundred."""
         seen = {(one.runId, one.batchId) for one in self.progress}
-        self.progress += [one for one in query.recentProgress if (one.runId, one.batchId) not in seen]
+        self.progress += [one for one in self.query.recentProgress if (one.runId, one.batchId) not in seen]
 
 
 def _write(folder: Path, number: int, rows: Sequence[Sequence[Any]], fields: Sequence[tuple[str, DataType]]) -> None:

@@ -1,0 +1,183 @@
+"""The SQL and Python on the pages of connectors run as they stand there, on the real systems, and every sink fills."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from docs.markdown_page import blocks_of
+from docs.page_runner import examples_of
+from jars import DATABASES, MissingError, jars, skip
+from postgres_server import Server
+from pyspark.sql import SparkSession
+
+from panes import Engine
+from spark.input_files import at, write_file
+from spark.kafka.topics import make, send, taken, without_repeats
+
+pytestmark = pytest.mark.spark
+PAGES = Path(__file__).parents[2] / "docs" / "reference"
+SHOPS = ("north", "south")
+ORDERS = [
+    {"id": n, "shop": SHOPS[n % 2], "amount": float(n), "at": at(20_000 * n), "ts": at(20_000 * n)} for n in range(9)
+]
+MINUTES = {(shop, minute): 0.0 for shop in SHOPS for minute in range(3)}
+for order in ORDERS:
+    MINUTES[str(order["shop"]), int(order["id"]) // 3] += float(order["amount"])  # type: ignore[call-overload, arg-type]
+
+
+def script_of(page: str, known: dict[str, str]) -> str:
+    """The SQL of a page without what it says is refused; `known` says what is elsewhere here than on the page."""
+    examples = examples_of((PAGES / page).read_text(encoding="utf-8"))
+    refused = [one for one in examples if any(block.language == "error" for block in one.expected)]
+    text = "\n".join(one.block.text for one in examples if one.block.language == "sql" and one not in refused)
+    return replaced(text, known)
+
+
+def python_of(page: str, known: dict[str, str]) -> list[str]:
+    blocks = blocks_of((PAGES / page).read_text(encoding="utf-8"))
+    return [replaced(block.text, known) for block in blocks if block.language == "python"]
+
+
+def replaced(text: str, known: dict[str, str]) -> str:
+    for written, here in known.items():
+        assert written in text
+        text = text.replace(written, here)
+    return text
+
+
+def shown_rows(engine: Engine, script: str, folder: Path) -> Counter[str]:
+    """Run a script to its end; how many rows each SELECT without INSERT shows."""
+    shown: Counter[str] = Counter()
+    engine.run(
+        script,
+        checkpoint=folder / "checkpoint",
+        flush=True,
+        rows=lambda rows: shown.update({rows.query: rows.count}),
+    )
+    return shown
+
+
+def test_kafka(kafka: str, spark: SparkSession, tmp_path: Path) -> None:
+    make(spark, kafka, "orders", "payments", "bank.accounts", "totals", "by_shop", "board")
+    orders = [(str(one["id"]), json.dumps(one)) for one in ORDERS]
+    send(spark, kafka, "orders", orders)
+    send(spark, kafka, "payments", [*orders, ("x", "{not JSON")])
+    changes: list[dict[str, Any]] = [
+        {"op": "c", "before": None, "after": {"id": 1, "balance": 10.0}},
+        {"op": "c", "before": None, "after": {"id": 2, "balance": 30.0}},
+        {"op": "u", "before": {"id": 1, "balance": 10.0}, "after": {"id": 1, "balance": 40.0}},
+    ]
+    send(spark, kafka, "bank.accounts", [("accounts", json.dumps(one)) for one in changes])
+    known = {"127.0.0.1:9092": kafka, "path = 'bad'": f"path = '{tmp_path}/bad'"}
+    shown = shown_rows(Engine(spark), script_of("kafka.md", known), tmp_path)
+
+    assert shown.total() == len(MINUTES)
+    totals = {(row["shop"], row["total"]) for _, row in without_repeats(taken(spark, kafka, "totals"))}
+    assert totals == {(shop, total) for (shop, _), total in MINUTES.items()}
+    by_shop = without_repeats(taken(spark, kafka, "by_shop"))
+    assert sum(row["total"] for _, row in by_shop) == sum(MINUTES.values())
+    assert spark.read.json(f"{tmp_path}/bad").count() == 1
+    board = dict(without_repeats(taken(spark, kafka, "board")))
+    assert board["1"] == {"id": 1, "balance": 40.0, "place": 1}
+
+
+def test_postgres(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
+    write_file(tmp_path / "orders", 0, ORDERS)
+    known = {"postgresql://user@127.0.0.1:5432/db": postgres.url}
+    secret = {"password = 'secret'": f"password = '{postgres.password}'"}
+    folder = {"'data/orders'": f"'{tmp_path}/orders'"}
+    engine = Engine(spark)
+    with psycopg.connect(postgres.url, password=postgres.password, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA sales")
+        connection.execute("CREATE TABLE shops (shop text, city text, opened date)")
+        connection.execute("INSERT INTO shops VALUES ('north', 'Oslo', '2020-01-01'), ('south', 'Rome', '2021-01-01')")
+        try:
+            shown = shown_rows(engine, script_of("postgres.md", {**known, **secret, **folder}), tmp_path)
+            assert shown.total() == len(MINUTES)
+            totals = connection.execute("SELECT shop, total FROM totals").fetchall()
+            assert sorted(totals) == sorted((shop, total) for (shop, _), total in MINUTES.items())
+            assert connection.execute("SELECT count(*) FROM sales.board").fetchall() == [(len(ORDERS),)]
+
+            result = engine.sql("SELECT id, shop, row_number() OVER (ORDER BY id) AS n FROM orders EMIT CHANGES")
+            (python,) = python_of("postgres.md", {**known, '"checkpoints': f'"{tmp_path}/checkpoints'})
+            names: dict[str, Any] = {"result": result, "password": postgres.password}
+            exec(f"{python.rpartition(chr(10))[0]}\nquery = {python.rpartition(chr(10))[2]}", names)
+            names["query"].processAllAvailable()
+            names["query"].stop()
+            assert connection.execute("SELECT id FROM board WHERE n = 9").fetchall() == [(8,)]
+        finally:
+            for one in ("SCHEMA sales", "TABLE shops", "TABLE IF EXISTS totals", "TABLE IF EXISTS board"):
+                connection.execute(f"DROP {one} CASCADE".encode())
+
+
+def test_delta(spark: SparkSession, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    feed = {"delta.enableChangeDataFeed": "true"}
+    accounts = pa.table({"id": [1, 2, 3], "owner": ["ann", "ann", "bob"], "balance": [10.0, 30.0, 5.0]})
+    write_deltalake(str(lake / "accounts"), accounts, configuration=feed)
+    write_deltalake(str(lake / "accounts"), pa.table({"id": [4], "owner": ["bob"], "balance": [7.0]}), mode="append")
+    columns = {name: [one[name] for one in ORDERS] for name in ("id", "shop", "amount", "at")}
+    write_deltalake(str(lake / "orders"), pa.table(columns))
+    write_deltalake(str(lake / "shops"), pa.table({"shop": list(SHOPS)}))
+    known = {
+        "'s3://lake/orders', starting_version = '12'": f"'{lake}/orders', starting_version = '0'",
+        "'lake/": f"'{lake}/",
+    }
+    engine = Engine(spark)
+    shown = shown_rows(engine, script_of("delta.md", known), tmp_path)
+
+    places = {(1, "ann", 2), (2, "ann", 1), (3, "bob", 2), (4, "bob", 1)}
+    assert shown.total() >= len(places) + len(MINUTES)
+    assert ranked(lake / "board") == places
+    totals = DeltaTable(str(lake / "totals")).to_pyarrow_table().to_pylist()
+    assert sorted((one["shop"], one["total"]) for one in totals) == sorted(
+        (shop, total) for (shop, _), total in MINUTES.items()
+    )
+
+    tables, sink = python_of("delta.md", {'"lake/': f'"{lake}/', '"checkpoints': f'"{tmp_path}/checkpoints'})
+    names: dict[str, Any] = {"engine": engine}
+    exec(tables, names)
+    assert engine.sql("SELECT count(*) AS n FROM shops").collect()[0]["n"] == len(SHOPS)
+    imports, statement = replaced(sink, {f'"{lake}/board"': f'"{lake}/own"'}).split("\n\n")
+    exec(f"{imports}\nquery = {statement}", names)
+    names["query"].processAllAvailable()
+    names["query"].stop()
+    assert ranked(lake / "own") == places
+
+
+def ranked(table: Path) -> set[tuple[int, str, int]]:
+    rows = DeltaTable(str(table)).to_pyarrow_table().to_pylist()
+    return {(row["id"], row["owner"], row["place"]) for row in rows}
+
+
+def test_jdbc(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
+    """With another database in its place: SQL Server's own is not tried."""
+    try:
+        jars("databases", DATABASES, alone=True)
+    except MissingError as missing:
+        skip(missing)
+    write_file(tmp_path / "orders", 0, ORDERS)
+    url = f"jdbc:postgresql://127.0.0.1:{postgres.port}/postgres"
+    known = {
+        "jdbc:sqlserver://127.0.0.1:1433;databaseName=db": url,
+        "user = 'me'": f"user = '{postgres.user}'",
+        "'secret'": f"'{postgres.password}'",
+        "'data/orders'": f"'{tmp_path}/orders'",
+    }
+    with psycopg.connect(postgres.url, password=postgres.password, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA dbo")
+        columns = "id bigint PRIMARY KEY, shop text, amount double precision, place integer"
+        connection.execute(f"CREATE TABLE dbo.board ({columns})".encode())
+        try:
+            shown_rows(Engine(spark), script_of("jdbc.md", known), tmp_path)
+            found = connection.execute("SELECT id FROM dbo.board WHERE place = 1 ORDER BY id").fetchall()
+            assert found == [(7,), (8,)]
+        finally:
+            connection.execute("DROP SCHEMA dbo CASCADE")
