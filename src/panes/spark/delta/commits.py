@@ -31,9 +31,7 @@ def read_commit(files: FileSystem, path: str, version: int) -> Commit:
     """The commit of a version; `files` are those of the table's folder."""
     try:
         with files.open_input_stream(f"_delta_log/{version:020}.json") as stream:
-            lines = (
-                stream.read().decode("utf-8").split("\n")
-            )  # a text may hold what Python, too, takes for an end of line
+            lines = stream.read().decode("utf-8").split("\n")  # not splitlines: a text may hold other ends of lines
     except FileNotFoundError:
         hint = (
             "The table's log has been cleaned up since. Begin anew with a new checkpoint: it reads what is there now."
