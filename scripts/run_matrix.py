@@ -6,6 +6,7 @@ seconds that each took:
     run_matrix.py                   all environments, all suites
     run_matrix.py lowest --small    one environment, and a dose of each suite
     run_matrix.py 4.1.1 --install   make the environment, and run nothing
+    run_matrix.py 4.3.0 --python python3.13
 """
 
 from __future__ import annotations
@@ -62,10 +63,12 @@ class Environment:
 
     name: str
     pins: tuple[str, ...]
+    base: str = sys.executable  # the interpreter that it is made with
 
     @property
     def folder(self) -> Path:
-        return ROOT / "build" / (self.name if self.name == LOWEST else f"spark-{self.name}")
+        name = self.name if self.name == LOWEST else f"spark-{self.name}"
+        return ROOT / "build" / (name if self.base == sys.executable else f"{name}-{Path(self.base).name}")
 
     @property
     def python(self) -> Path:
@@ -88,20 +91,20 @@ def requirements() -> dict[str, Sequence[str]]:
     return {"": project["dependencies"], "spark": project["optional-dependencies"]["spark"]}
 
 
-def environments() -> list[Environment]:
+def environments(base: str = sys.executable) -> list[Environment]:
     bounds = {**lower_bounds(requirements()), "pyspark": SPARKS[0]}
-    lowest = Environment(LOWEST, tuple(f"{name}=={version}" for name, version in bounds.items()))
-    return [*(Environment(version, (f"pyspark=={version}",)) for version in SPARKS), lowest]
+    lowest = Environment(LOWEST, tuple(f"{name}=={version}" for name, version in bounds.items()), base)
+    return [*(Environment(version, (f"pyspark=={version}",), base) for version in SPARKS), lowest]
 
 
 def install(environment: Environment) -> None:
     """Make the environment, unless it is there and as it should be."""
-    wanted = "\n".join([sys.version, *environment.pins, *TOOLS, *(str(one) for one in requirements().items())])
+    wanted = "\n".join([environment.base, *environment.pins, *TOOLS, *(str(one) for one in requirements().items())])
     stamp = environment.folder / ".installed"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
     print(f"Installing into {environment.folder.relative_to(ROOT)}: {', '.join(environment.pins)}", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", environment.folder], check=True)
+    subprocess.run([environment.base, "-m", "venv", "--clear", environment.folder], check=True)
     pip = [environment.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--editable", f"{ROOT}[{EXTRAS}]", *TOOLS, *environment.pins], check=True)
     stamp.write_text(wanted, encoding="utf-8")
@@ -124,8 +127,11 @@ def run(environment: Environment, suite: Suite) -> tuple[bool, float]:
 
 def versions(environment: Environment) -> str:
     """What is installed there."""
-    names = [name for name in lower_bounds(requirements()) if name not in ("pandas", "protobuf")]
-    code = f"import importlib.metadata as m; print(*(f'{{n}} {{m.version(n)}}' for n in {names!r}), sep=', ')"
+    names = list(lower_bounds(requirements()))
+    code = (
+        "import importlib.metadata as m, platform; "
+        f"print('python ' + platform.python_version(), *(f'{{n}} {{m.version(n)}}' for n in {names!r}), sep=', ')"
+    )
     return subprocess.run([environment.python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -142,12 +148,15 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    known = {one.name: one for one in environments()}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="environment", help=", ".join(known))
+    parser.add_argument(
+        "names", nargs="*", metavar="environment", help=f"{', '.join(SPARKS)}, {LOWEST}; all by default"
+    )
     parser.add_argument("--small", action="store_true", help="a dose of each suite")
     parser.add_argument("--install", action="store_true", help="make the environments, and run nothing")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter; by default the one that runs this")
     given = parser.parse_args(arguments)
+    known = {one.name: one for one in environments(given.python)}
     if unknown := set(given.names) - set(known):
         parser.error(f"no environment is called {', '.join(sorted(unknown))}; these are: {', '.join(known)}")
     chosen = [known[name] for name in given.names or known]
