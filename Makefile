@@ -5,6 +5,7 @@ PYTHON ?=
 PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 STAMP := .venv/.installed
+LOCK := requirements-dev.lock
 OLDEST_SPARK := 4.1.1
 OLDEST := build/spark-$(OLDEST_SPARK)
 
@@ -12,7 +13,7 @@ OLDEST := build/spark-$(OLDEST_SPARK)
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 unexport SPARK_HOME
 
-.PHONY: help java install demo test slow fuzz check format checkpoints docs-update bench bench-peers clean
+.PHONY: help java install demo test test-matrix slow fuzz check format checkpoints docs-update bench bench-peers wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -28,6 +29,9 @@ demo: java install  ## See Panes at work
 
 test: java install  ## Run the tests (ARGS="-k session" passes options to pytest)
 	@$(BIN)/python scripts/run_tests.py $(ARGS)
+
+test-matrix: java install  ## Run a dose of the tests on every Spark and on the lowest versions (ARGS="lowest --small" for some)
+	@$(BIN)/python scripts/run_matrix.py $(ARGS)
 
 slow: java install  ## Run the slow tests
 	@$(BIN)/pytest -m slow $(ARGS)
@@ -46,7 +50,8 @@ format: install  ## Format the code and fix what the linter can
 	@$(BIN)/ruff check --fix --exit-zero --quiet
 	@$(BIN)/ruff format
 
-checkpoints: java $(OLDEST)/.installed  ## Make the golden checkpoints that are missing, on the oldest Spark
+checkpoints: java install  ## Make the golden checkpoints that are missing, on the oldest Spark
+	@$(BIN)/python scripts/run_matrix.py $(OLDEST_SPARK) --install
 	@PYSPARK_PYTHON=$(CURDIR)/$(OLDEST)/bin/python PYTHONPATH=tests $(OLDEST)/bin/python -m state.make
 
 docs-update: java install  ## Rewrite the outputs in the documentation pages; read the diff
@@ -58,20 +63,22 @@ bench: java install  ## Run the benchmarks
 bench-peers: java install  ## Run Panes beside Spark, Flink and others (ARGS="--rows 100000 --rounds 1" for a small run)
 	@$(BIN)/python -m benchmarks.peers $(ARGS)
 
+wheel: install  ## Build the sdist and the wheel into dist/
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist .
+
+lock: install  ## Make requirements-dev.lock anew: the newest versions of everything that development needs
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-annotate --no-emit-package panes \
+		--custom-compile-command "make lock" --extra dev pyproject.toml --output-file $(LOCK)
+
 clean:  ## Remove .venv and everything that can be made again
 	@rm -rf .venv build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	@rm -rf spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml | $(BIN)/python
+$(STAMP): pyproject.toml $(LOCK) | $(BIN)/python
 	@echo "Installing Panes into .venv; the first time this downloads Spark, several hundred MB."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
-
-$(OLDEST)/.installed: pyproject.toml | $(BIN)/python
-	@echo "Installing Spark $(OLDEST_SPARK) into $(OLDEST)."
-	@$(BIN)/python -m venv $(OLDEST)
-	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' pyspark==$(OLDEST_SPARK)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) --editable '.[dev]'
 	@touch $@
 
 $(BIN)/python:

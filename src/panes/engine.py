@@ -15,6 +15,7 @@ from panes.functions.stateful import StatefulFunction
 from panes.physical.plan import is_streaming
 from panes.script import Step, steps
 from panes.source import Span
+from panes.spark.installed import check_spark
 from panes.sql.parameters import Args, with_args
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Engine:
         packages: Sequence[str] = (),
         settings: Mapping[str, str] | None = None,
     ) -> None:
+        check_spark()
         self._spark = spark
         self._packages = tuple(packages)
         self._settings = dict(settings or {})

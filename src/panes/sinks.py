@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from panes.connectors.delta import DeltaSink
 from panes.errors import PanesError
+from panes.spark.installed import check_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,6 +36,7 @@ def postgres(
     `id` names the query for as long as its checkpoint lasts: with it the database knows which micro-batches it has.
     Another query, or another checkpoint, needs another one. `create` makes the table where it is missing.
     """
+    check_spark()
     from panes.spark.postgres.sink import postgres_writer
 
     return postgres_writer(id, url, table, tuple(key or ()), changelog, create, password)
@@ -52,6 +54,7 @@ def delta(
     storage_options: Mapping[str, str] | None = None,
 ) -> Put:
     """A Delta table, to which rows are appended; with `changelog`, their changes are applied by its key."""
+    check_spark()
     from panes.spark.delta.sink import DeltaWriter
     from panes.spark.delta.table import check_installed
     from panes.spark.folders import folder

@@ -50,6 +50,13 @@ def test_watermarks(delay: str, length: int) -> None:
     assert stream.watermark.delay == length
 
 
+@pytest.mark.parametrize("column", ["timestamp", "version"])
+def test_a_watermark_for_a_column_whose_name_is_a_word(column: str) -> None:
+    """sqlglot once took FOR TIMESTAMP and FOR VERSION for one word each."""
+    stream = read(f"CREATE STREAM s ({column} TIMESTAMP, WATERMARK FOR {column} AS {column})")
+    assert stream.watermark.column == column
+
+
 @pytest.mark.parametrize(
     "column",
     [

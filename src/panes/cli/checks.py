@@ -19,12 +19,13 @@ from panes.cli.output.failure_text import in_short
 from panes.cli.output.figures import size
 from panes.errors import PanesError
 from panes.spark.folders import folder, is_local
+from panes.spark.installed import OLDEST, numbers, pyspark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NEEDED_JAVA = 17
-NEEDED_SPARK = ((4, 1), (4, 4))
+NEEDED_SPARK = (OLDEST, (4, 4))
 MIB = 1024**2
 LITTLE, TOO_LITTLE = 1024 * MIB, 100 * MIB
 EXTRAS = {
@@ -107,12 +108,12 @@ def java_version(text: str) -> int | None:
 
 
 def spark_version() -> Check:
-    version = _version("pyspark")
+    version = pyspark_version()
     lowest, above = (".".join(map(str, one)) for one in NEEDED_SPARK)
-    remedy = f"pip install 'pyspark>={lowest},<{above}'"
     if version is None:
-        return fail("Spark", "PySpark is not installed", remedy)
-    if not NEEDED_SPARK[0] <= tuple(map(int, version.split(".")[:2])) < NEEDED_SPARK[1]:
+        return fail("Spark", "PySpark is not installed", "pip install 'panes[spark]'")
+    remedy = f"pip install 'pyspark>={lowest},<{above}'"
+    if not NEEDED_SPARK[0] <= numbers(version) < NEEDED_SPARK[1]:
         return fail("Spark", f"PySpark {version}", remedy)
     home = os.environ.get("SPARK_HOME")
     if home and version not in home and not any(Path(home).glob(f"jars/spark-core_*-{version}.jar")):

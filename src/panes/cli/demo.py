@@ -13,6 +13,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from panes.cli.script_file import console, reported_errors
+from panes.spark.installed import check_spark
 
 # A minute of orders from three shops: (second, shop, amount), in two files; the second one is a little out of order.
 ORDERS = (
@@ -36,6 +37,8 @@ def demo() -> None:
         os.utime(file, (number, number))  # Spark reads files in the order of their times
     script = files("panes.cli").joinpath("demo.sql").read_text().format(orders=orders, totals=totals)
     console.print(Syntax(script, "sql", background_color="default"))
+    with reported_errors():
+        check_spark()
     console.print("Starting Spark …", style="dim")
     from panes.engine import Engine
 

@@ -8,6 +8,7 @@ import typer
 
 from panes.cli.script_file import console, reported_errors
 from panes.cli.spark_options import Checkpoint, Conf, Packages, check_folder, packages_of, settings_of
+from panes.spark.installed import check_spark
 
 
 def rescale(
@@ -25,6 +26,8 @@ def rescale(
     [bold]Example[/bold]: panes rescale checkpoint --partitions 8
     """
     check_folder(checkpoint)
+    with reported_errors():
+        check_spark()
     from panes.spark.rescale import rescale as rescaled
     from panes.spark.session import embedded
 

@@ -29,6 +29,7 @@ from panes.cli.signals import Stop
 from panes.cli.spark_options import Conf, Master, Packages, Remote, packages_of, settings_of
 from panes.errors import PanesError
 from panes.source import Source
+from panes.spark.installed import check_spark
 from panes.sql.parser import script_parts
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def shell(
 
     panes shell < queries.sql
     """
+    with reported_errors(debug=debug):
+        check_spark()
     from panes.engine import Engine
 
     engine = Engine(packages=packages_of(packages), settings=settings_of(conf, master, remote))

@@ -14,6 +14,7 @@ from rich.text import Text
 from panes.cli.output.tables import fitted, width_of
 from panes.cli.script_file import console, reported_errors
 from panes.cli.spark_options import Checkpoint, Conf, Packages, check_folder, packages_of, settings_of
+from panes.spark.installed import check_spark
 
 if TYPE_CHECKING:
     from panes.spark.state_report import OperatorState
@@ -32,6 +33,8 @@ def state(
     [bold]Example[/bold]: panes state checkpoint
     """
     check_folder(checkpoint)
+    with reported_errors():
+        check_spark()
     from panes.spark.session import embedded
     from panes.spark.state_report import state_of
 

@@ -20,6 +20,7 @@ from panes.compile import Compiled
 from panes.functions import Functions
 from panes.script import steps
 from panes.source import Source
+from panes.spark.installed import check_spark
 from panes.sql.variables import Script, with_variables
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def supervise(wanted: Supervised) -> int | None:
 
 
 def _engine(wanted: Supervised, catalog: Catalog) -> Engine:
+    check_spark()
     from panes.engine import Engine
     from panes.spark.packages import needed_packages
 

@@ -16,6 +16,7 @@ from panes.physical import plan as physical
 from panes.secrets import masked
 from panes.spark.refusals import place
 from panes.spark.store_errors import full_or_forbidden, refused_by_store
+from panes.spark.worker_python import unfit
 
 RAISED = re.compile(r"\bPanesError: (?P<code>[a-z-]+): (?P<message>.*)(?:\nhint: (?P<hint>.*))?")
 # SQLSTATE 22 is for data; behind it Spark quotes the expression that failed, and underlines the part of it.
@@ -23,6 +24,7 @@ BEGIN = r"\[[A-Z][A-Z0-9_.]+\] "  # how Spark's errors begin, whatever their cla
 DATA = re.compile(rf"(?P<message>{BEGIN}(?:(?!{BEGIN}).)*?) SQLSTATE: 22\w{{3}}(?P<context>(?:\n(?!\s+at ).+)*)")
 QUOTED = re.compile(r"\n== SQL.*==\n(?P<line>.*)\n(?P<carets> *\^+)")
 CAUSED = re.compile(r"^Caused by: .*$", re.MULTILINE)
+NO_PANES = "No module named 'panes"
 STATE = re.compile(r" SQLSTATE: \w+$")
 PLAN = "\n=== Streaming Query ==="  # behind it Spark shows the plan, and in it what checks would say
 
@@ -50,6 +52,8 @@ def failure(text: str, compiled: Compiled) -> PanesError | None:
     if raised is not None and raised["code"] in CODES:
         hint = STATE.sub("", raised["hint"]) if raised["hint"] is not None else None
         return PanesError(raised["code"], f"{STATE.sub('', raised['message'])}{where}", None, hint)
+    if NO_PANES in text:  # one worker has been asked, and this is another one
+        return unfit("differ: on one executor they have no Panes")
     data = DATA.search(text)
     if data is None:
         return full_or_forbidden(text, where)

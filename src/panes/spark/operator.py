@@ -28,6 +28,7 @@ from panes.spark.shard import Shard
 from panes.spark.shards import shard_ids
 from panes.spark.unpack import Unpack
 from panes.spark.worker import set_up
+from panes.spark.worker_python import check_workers
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def run(
 
     `whose` is the identity of a stream's state; `last_watermark` is where a batch ends, if state expires by it.
     """
+    check_workers(spark)
     shards = shard_ids(operator.shards)
     outputs = [*operator.outputs, *([(CONTROL, "boolean")] if operator.passes_flush else [])]
     outputs += [(TOLD, "bigint")] if operator.passes_clock else []

@@ -6,14 +6,17 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
 from panes.spark.folders import scheme_of
+from panes.spark.installed import check_version
 from panes.spark.packages import SETTING, unresolved
 from panes.spark.store import hadoop_of
+from panes.spark.worker_python import use_own_python
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -36,9 +39,7 @@ def embedded(
     if found is not None:
         for name, value in settings.items():
             if found.conf.get(name, None) != value:
-                found.conf.set(
-                    name.removeprefix("spark.hadoop."), value
-                )  # a session hands on what is Hadoop's as it is
+                _set(found, name.removeprefix("spark.hadoop."), value)  # a session hands on what is Hadoop's as it is
         return prepare(found)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("panes")
@@ -89,14 +90,27 @@ def _running() -> SparkSession | None:
 
 def prepare(spark: SparkSession) -> SparkSession:
     """Set what Panes' operators need of a session, and nothing else of it."""
+    check_version(spark.version)
     if spark.conf.get(MANAGER, None) == KEEPING:
         raise _unsafe("", f"Unset {MANAGER}.")
     for name, value in NEEDED.items():
-        spark.conf.set(name, value)
+        if spark.conf.get(name, None) != value:
+            _set(spark, name, value)
     for name, value in FASTER.items():
         if spark.conf.get(name, None) is None:
-            spark.conf.set(name, value)
+            with suppress(PySparkException):  # it is slower without
+                spark.conf.set(name, value)
+    use_own_python(spark)
     return spark
+
+
+def _set(spark: SparkSession, name: str, value: str) -> None:
+    """Change a setting, or say who has to."""
+    try:
+        spark.conf.set(name, value)
+    except PySparkException as error:
+        text = f"{name} has to be {value}, and this session does not let it be set: {str(error).splitlines()[0]}"
+        raise PanesError("spark-settings", text, None, f"Start Spark with --conf {name}={value}") from None
 
 
 def settings(spark: SparkSession) -> dict[str, str]:

@@ -1,0 +1,103 @@
+"""What Panes changes of a session, and the page that lists it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import cast
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from panes.errors import PanesError
+from panes.spark.session import FASTER, NEEDED, _defaults, prepare
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark-session.md"
+ROW = re.compile(r"^\| `(?P<name>spark\.[^`]+)` \| (?P<here>[^|]+) \| (?P<there>[^|]+) \|$", re.MULTILINE)
+
+
+class Settings:
+    """A session's, which may refuse to be changed."""
+
+    def __init__(self, given: dict[str, str], fixed: tuple[str, ...] = ()) -> None:
+        self.given, self.fixed = given, fixed
+        self.changed: list[str] = []
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        return self.given.get(name, default)
+
+    def set(self, name: str, value: str) -> None:
+        if name in self.fixed:
+            raise PySparkException("[CANNOT_MODIFY_CONFIG] Cannot modify the value of the Spark config")
+        self.changed.append(name)
+        self.given[name] = value
+
+
+class Session:
+    version = "4.1.1"
+
+    def __init__(self, settings: Settings) -> None:
+        self.conf = settings
+
+
+def prepared(settings: Settings) -> list[str]:
+    """The names of the settings that Panes changes."""
+    prepare(cast(SparkSession, Session(settings)))
+    return settings.changed
+
+
+def listed(heading: str) -> dict[str, tuple[str, str]]:
+    """The settings of the table that follows these words on the page."""
+    text = PAGE.read_text(encoding="utf-8").partition(heading)[2].partition("\n\n")[2].partition("\n\n")[0]
+    return {
+        row["name"]: (row["here"].strip().strip("`"), row["there"].strip().strip("`")) for row in ROW.finditer(text)
+    }
+
+
+def test_the_page_lists_what_is_set() -> None:
+    rows = listed("Panes changes these settings")
+    assert {name: value for name, (value, _) in rows.items()} == {**NEEDED, **FASTER}
+    assert {name for name, (_, when) in rows.items() if when.startswith("always")} == set(NEEDED)
+
+
+def test_the_page_lists_what_an_embedded_spark_begins_with() -> None:
+    rows = listed("An embedded Spark, which Panes starts itself")
+    values = {"local[cores]": "local[3]", "cores": "3"}
+    assert {name: values.get(here, here) for name, (here, _) in rows.items()} == _defaults(3, {})
+    there = _defaults(3, {"spark.master": "spark://host:7077"})
+    assert {name: value for name, (_, value) in rows.items() if value not in ("yours", "Spark's")} == there
+
+
+def test_nothing_else_is_set() -> None:
+    assert set(prepared(Settings({"spark.sql.session.timeZone": "Asia/Tokyo"}))) == {*NEEDED, *FASTER}
+
+
+def test_what_is_there_already_is_not_set_again() -> None:
+    """A session may refuse any change, as one inside a declarative pipeline does."""
+    right = {**NEEDED, **FASTER}
+    assert prepared(Settings(dict(right), fixed=tuple(right))) == []
+
+
+def test_what_the_session_says_of_speed_stays() -> None:
+    assert prepared(Settings({**NEEDED, **dict.fromkeys(FASTER, "false")})) == []
+
+
+def test_what_is_needed_and_cannot_be_set_is_told() -> None:
+    (name,) = NEEDED
+    with pytest.raises(PanesError) as caught:
+        prepared(Settings({}, fixed=(name,)))
+    assert caught.value.code == "spark-settings"
+    assert f"--conf {name}={NEEDED[name]}" in (caught.value.hint or "")
+
+
+def test_what_is_only_faster_may_be_refused() -> None:
+    assert prepared(Settings({}, fixed=tuple(FASTER))) == list(NEEDED)
+
+
+def test_a_server_that_is_too_old() -> None:
+    session = Session(Settings({}))
+    session.version = "4.0.2"
+    with pytest.raises(PanesError) as caught:
+        prepare(cast(SparkSession, session))
+    assert caught.value.code == "missing-spark"
