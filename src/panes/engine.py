@@ -108,8 +108,8 @@ class Engine:
         self.frames[name.lower()] = df
         return stream
 
-    def register(self, function: StatefulFunction) -> None:
-        """Add a stateful function of your own, under a name that means nothing else."""
+    def register(self, function: StatefulFunction | type) -> None:
+        """Add a stateful function of your own, decorated with `@panes.stateful`, under a name that nothing else has."""
         from panes.spark.session import is_spark_function
 
         self.functions.stateful.register_function(function, lambda name: is_spark_function(name, self._spark))
