@@ -12,6 +12,7 @@ from panes.declare import declare
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.stateful import StatefulFunction
+from panes.options.stream import Length, StreamOptions
 from panes.physical.plan import is_streaming
 from panes.script import Step, steps
 from panes.source import Span
@@ -72,13 +73,13 @@ class Engine:
         df: DataFrame,
         *,
         time: str | None = None,
-        watermark: str | None = None,
+        watermark: Length | None = None,
         key: Sequence[str] = (),
         changelog: bool = False,
         sequence: str | None = None,
-        state_ttl: str | None = None,
-        heartbeat: str | None = None,
-        idle_timeout: str | None = None,
+        state_ttl: Length | None = None,
+        heartbeat: Length | None = None,
+        idle_timeout: Length | None = None,
         on_inconsistency: str = "fail",
         preimages: str = "maybe",
     ) -> Stream:
@@ -89,10 +90,7 @@ class Engine:
                 raise PanesError(
                     "watermark-already-set", f"the column {field.name} of {name} has a watermark", None, hint
                 )
-        stream = declare(
-            name,
-            [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields],
-            streaming=df.isStreaming,
+        options = StreamOptions(
             time=time,
             watermark=watermark,
             key=key,
@@ -104,6 +102,8 @@ class Engine:
             on_inconsistency=on_inconsistency,
             preimages=preimages,
         )
+        columns = [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields]
+        stream = declare(name, columns, options, streaming=df.isStreaming)
         self.catalog.streams.put(stream)
         self.frames[name.lower()] = df
         return stream
