@@ -1,54 +1,57 @@
-"""A stateful function of your own, with state that survives restarts. Run: python examples/own_function.py"""
+"""Stateful functions of your own, with state that survives restarts. Run: python examples/own_function.py"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from panes import Engine
-from panes.functions.stateful import StatefulFunction, StatefulFunctionInstance
+import panes
 from panes.testing import Stream, replay
 
 
-class Streak(StatefulFunction):
-    """How many rows in a row had this value."""
+@panes.stateful(returns="bigint")
+class Streak:
+    """How many rows in a row had this value; the state of a partition is an object of this class."""
 
-    name = "streak"
-
-    def return_type(self, input_types: Sequence[str]) -> str:
-        return "bigint"
-
-    def create_instance(self) -> StatefulFunctionInstance:
-        return StreakInstance()
-
-
-class StreakInstance(StatefulFunctionInstance):
     def __init__(self) -> None:
-        self.value: Any = None
+        self.value: str | None = None
         self.length = 0
 
-    def eval(self, args: Sequence[Any]) -> int:
-        self.length = self.length + 1 if args[0] == self.value else 1
-        self.value = args[0]
+    def eval(self, x: str | None) -> int:
+        self.length = self.length + 1 if x == self.value else 1
+        self.value = x
         return self.length
 
 
-def register(engine: Engine) -> None:
-    engine.register(Streak())
+@panes.stateful(returns="double", initial=None)
+def smoothed(state: float | None, x: float) -> tuple[float, float]:
+    """An exponential average: takes the state and the argument, returns the new state and the value."""
+    state = x if state is None else 0.5 * state + 0.5 * x
+    return state, state
+
+
+def register(engine: panes.Engine) -> None:
+    engine.register(Streak)
+    engine.register(smoothed)
 
 
 def main() -> None:
     """The query is stopped after the first micro-batch, and goes on from its checkpoint."""
     out = replay(
-        "SELECT player, result, streak(result) OVER (PARTITION BY player) AS in_a_row FROM games",
+        """
+        SELECT player,
+               streak(result) OVER (PARTITION BY player) AS in_a_row,
+               smoothed(points) OVER (PARTITION BY player) AS form
+        FROM games
+        """,
         setup=register,
         restart_after=[0],
         games=Stream(
-            "player string, result string",
-            batches=[[("ann", "win"), ("bob", "win"), ("ann", "win")], [("ann", "win"), ("bob", "loss")]],
+            "player string, result string, points double",
+            batches=[
+                [("ann", "win", 8.0), ("bob", "win", 4.0), ("ann", "win", 4.0)],
+                [("ann", "win", 2.0), ("bob", "loss", 0.0)],
+            ],
         ),
     )
-    assert sorted(row["in_a_row"] for row in out.batches[1]) == [1, 3]
+    assert sorted((row["in_a_row"], row["form"]) for row in out.batches[1]) == [(1, 2.0), (3, 4.0)]
     print(out.batches)
 
 

@@ -14,6 +14,7 @@ from panes.errors import PanesError
 from panes.functions import Functions
 from panes.logical import plan as logical
 from panes.logical.bind import bind
+from panes.options import StreamOptions
 from panes.physical import plan as physical
 from panes.source import Source
 from panes.sql.parser import allocator, only_part, parse_statement
@@ -38,11 +39,16 @@ def catalog(*views: tuple[str, str], state_ttl: str | None = None) -> Catalog:
     """`t` has event time, `arrivals` has none; `files` and `rows` are the same as batches; `changes` is a changelog."""
     known = Catalog(tables=static_table)
     for stream in (
-        declare("t", COLUMNS, streaming=True, time="ts", watermark="10 seconds", key=["k"], state_ttl=state_ttl),
+        declare(
+            "t",
+            COLUMNS,
+            StreamOptions(time="ts", watermark="10 seconds", key=["k"], state_ttl=state_ttl),
+            streaming=True,
+        ),
         declare("arrivals", COLUMNS, streaming=True),
-        declare("files", COLUMNS, streaming=False, time="ts", key=["k"]),
+        declare("files", COLUMNS, StreamOptions(time="ts", key=["k"]), streaming=False),
         declare("rows", COLUMNS, streaming=False),
-        declare("changes", COLUMNS, streaming=True, changelog=True, key=["k"], sequence="b"),
+        declare("changes", COLUMNS, StreamOptions(changelog=True, key=["k"], sequence="b"), streaming=True),
         declare("odd", [Column("a b", "int"), Column("x`y", "int")], streaming=True),
     ):
         known.streams.put(stream)

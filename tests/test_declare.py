@@ -1,5 +1,6 @@
 """Python and SQL declare the same thing."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from present import present
 from panes.catalog import Column, Stream
 from panes.declare import declare, declare_from
 from panes.errors import PanesError
+from panes.options import StreamOptions
 from panes.sql import parse
 from panes.sql.statements import CreateStream
 
@@ -54,22 +56,25 @@ def from_sql(sql: str) -> Stream:
     ],
 )
 def test_both_ways(sql: str, python: dict[str, Any]) -> None:
-    assert from_sql(sql) == declare("s", COLUMNS, streaming=True, **python)
+    connector = python.pop("options", None)
+    assert from_sql(sql) == declare("s", COLUMNS, StreamOptions(**python), streaming=True, options=connector)
 
 
 def test_lengths_are_microseconds() -> None:
-    stream = declare("s", COLUMNS, streaming=True, time="ts", watermark="10 seconds", state_ttl="1 day")
+    stream = declare(
+        "s", COLUMNS, StreamOptions(time="ts", watermark="10 seconds", state_ttl=timedelta(days=1)), streaming=True
+    )
     assert (stream.delay, stream.state_ttl) == (10_000_000, 86_400_000_000)
 
 
 def test_the_change_type_is_no_column_of_a_changelog() -> None:
     columns = [Column("_change_type", "string"), *COLUMNS]
-    assert declare("s", columns, streaming=True, key="user_id", changelog=True).columns == tuple(COLUMNS)
+    assert declare("s", columns, StreamOptions(key="user_id", changelog=True), streaming=True).columns == tuple(COLUMNS)
     assert len(declare("s", columns, streaming=True).columns) == 4
 
 
 def test_a_batch_needs_no_watermark() -> None:
-    assert declare("s", COLUMNS, streaming=False, time="ts").delay is None
+    assert declare("s", COLUMNS, StreamOptions(time="ts"), streaming=False).delay is None
 
 
 @pytest.mark.parametrize(
@@ -87,6 +92,7 @@ def test_a_batch_needs_no_watermark() -> None:
         ({"state_ttl": "0 seconds"}, "stream-options"),
         ({"state_ttl": "a while"}, "stream-options"),
         ({"heartbeat": "often"}, "stream-options"),
+        ({"heartbeat": 10}, "stream-options"),
         ({"idle_timeout": "1 second"}, "stream-options"),
         ({"idle_timeout": "0 seconds", "time": "ts", "watermark": "1 second"}, "stream-options"),
         ({"idle_timeout": "1 second", "changelog": True, "key": ["a"]}, "stream-options"),
@@ -94,7 +100,7 @@ def test_a_batch_needs_no_watermark() -> None:
 )
 def test_refused_in_python(options: dict[str, Any], code: str) -> None:
     with pytest.raises(PanesError) as caught:
-        declare("s", COLUMNS, streaming=True, **options)
+        declare("s", COLUMNS, StreamOptions(**options), streaming=True)
     assert caught.value.code == code
 
 

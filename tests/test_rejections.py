@@ -8,6 +8,7 @@ from panes.compile import compile_query
 from panes.declare import declare
 from panes.errors import CODES, PanesError
 from panes.functions import Functions
+from panes.options import StreamOptions
 
 TYPES = {
     "a": "int",
@@ -27,13 +28,15 @@ def catalog() -> Catalog:
     clocked has a column as late rows have it.
     """
     known = Catalog()
-    known.streams.put(declare("t", COLUMNS, streaming=True, time="ts", watermark="10 seconds", key=["k"]))
+    known.streams.put(
+        declare("t", COLUMNS, StreamOptions(time="ts", watermark="10 seconds", key=["k"]), streaming=True)
+    )
     known.streams.put(declare("arrivals", COLUMNS, streaming=True))
-    known.streams.put(declare("changes", COLUMNS, streaming=True, key=["k"], changelog=True))
-    known.streams.put(declare("batch", COLUMNS, streaming=False, time="ts"))
+    known.streams.put(declare("changes", COLUMNS, StreamOptions(key=["k"], changelog=True), streaming=True))
+    known.streams.put(declare("batch", COLUMNS, StreamOptions(time="ts"), streaming=False))
     known.streams.put(declare("untimed", COLUMNS, streaming=False))
     watermark = [Column("_watermark", "int"), *COLUMNS]
-    known.streams.put(declare("clocked", watermark, streaming=True, time="ts", watermark="10 seconds"))
+    known.streams.put(declare("clocked", watermark, StreamOptions(time="ts", watermark="10 seconds"), streaming=True))
     for sink in ("out", "more"):
         known.sinks.put(Sink(sink, {"connector": "console"}))
     known.views.put(View("loop", "SELECT a FROM loop"))

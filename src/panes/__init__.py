@@ -8,14 +8,15 @@ from panes.errors import PanesError
 
 if TYPE_CHECKING:
     from panes.engine import Engine
+    from panes.functions.stateful import stateful
     from panes.spark.progress import counters
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "PanesError", "__version__", "counters"]
+__all__ = ["Engine", "PanesError", "__version__", "counters", "stateful"]
 
 
 def __getattr__(name: str) -> Any:
-    """`panes.Engine` and `panes.counters` are imported when first used, so that `import panes` needs no Spark."""
+    """Public names are imported when first used, so that `import panes` needs no Spark and is quick."""
     if name == "Engine":
         from panes.engine import Engine
 
@@ -24,4 +25,8 @@ def __getattr__(name: str) -> Any:
         from panes.spark.progress import counters
 
         return counters
+    if name == "stateful":
+        from panes.functions.stateful import stateful
+
+        return stateful
     raise AttributeError(f"module 'panes' has no attribute {name!r}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
 
 from panes.catalog import Column, Stream, check_stream, without_change_type
 from panes.connectors.checks import check_stream as check_connector
@@ -12,108 +15,101 @@ from panes.connectors.kafka import is_debezium
 from panes.connectors.malformed import check_malformed
 from panes.connectors.postgres import is_table
 from panes.errors import PanesError
-from panes.options import read_options
+from panes.options import StreamOptions, read_options
+from panes.options.stream import WITH, Length
 from panes.source import Span
 from panes.sql.duration import microseconds
 from panes.sql.statements import ColumnDef, CreateStream
 
-# Options of CREATE STREAM … WITH that are Panes'; all others are the connector's.
-OWN_OPTIONS = frozenset(
-    (
-        *("changelog", "sequence", "state_ttl", "heartbeat", "idle_timeout", "on_inconsistency", "preimages"),
-        *("on_error", "dead_letter"),
-    )
-)
+# Options of CREATE STREAM … WITH that are Panes'; all others are the connector's. The last two are about its records.
+OWN_OPTIONS = frozenset((*WITH, "on_error", "dead_letter"))
+
+NO_OPTIONS = StreamOptions()
 
 
 def declare(
     name: str,
     columns: Sequence[Column],
+    given: StreamOptions = NO_OPTIONS,
     *,
     streaming: bool,
-    time: str | None = None,
-    watermark: str | int | None = None,
-    key: Sequence[str] = (),
-    changelog: bool = False,
-    sequence: str | None = None,
-    state_ttl: str | None = None,
-    heartbeat: str | None = None,
-    idle_timeout: str | None = None,
-    on_inconsistency: str = "fail",
-    preimages: str = "maybe",
-    options: dict[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Stream:
-    """A checked stream; `watermark` is a text such as '10 seconds', or microseconds."""
-    if isinstance(key, str):
-        key = (key,)
+    """A checked stream; `options` are those of its connector."""
+    beat, timeout = _length("heartbeat", given.heartbeat), _length("idle_timeout", given.idle_timeout)
     return check_stream(
         Stream(
             name,
-            without_change_type(columns) if changelog else tuple(columns),
-            time,
-            _length("watermark", watermark),
-            tuple(key),
-            changelog,
-            sequence,
-            _length("state_ttl", state_ttl),
-            *_beats(heartbeat, idle_timeout),
-            on_inconsistency,
-            preimages,
-            streaming,
-            options=options or {},
+            without_change_type(columns) if given.changelog else tuple(columns),
+            time=given.time,
+            delay=_length("watermark", given.watermark),
+            key=(given.key,) if isinstance(given.key, str) else tuple(given.key),
+            changelog=given.changelog,
+            sequence=given.sequence,
+            state_ttl=_length("state_ttl", given.state_ttl),
+            heartbeat=beat if beat is not None or timeout is None else _default_beat(timeout),
+            idle_timeout=timeout,
+            on_inconsistency=given.on_inconsistency,
+            preimages=given.preimages,
+            streaming=streaming,
+            options=dict(options or {}),
         )
     )
 
 
-def _beats(heartbeat: str | None, idle_timeout: str | None) -> tuple[int | None, int | None]:
-    """The lengths of both; a stream that may be idle has a heartbeat, by default four times while it waits."""
-    beat, timeout = _length("heartbeat", heartbeat), _length("idle_timeout", idle_timeout)
-    return beat if beat is not None or timeout is None else max(timeout // 4, 1000), timeout
+def _default_beat(timeout: int) -> int:
+    """A stream that may be idle has a heartbeat: four times while it waits."""
+    return max(timeout // 4, 1000)
 
 
-def _length(what: str, text: str | int | None) -> int | None:
-    if text is None or isinstance(text, int):
-        return text
+def _length(what: str, given: Length | None) -> int | None:
+    """A length of time in microseconds."""
+    if given is None:
+        return None
     try:
-        return microseconds(text)
-    except ValueError as error:
+        return microseconds(_text(given) if isinstance(given, timedelta) else given)
+    except (ValueError, TypeError, AttributeError) as error:
         raise PanesError("stream-options", f"{what}: {error}", None, f"Write {what}='10 seconds'.") from None
 
 
+def _text(given: timedelta) -> str:
+    return f"{given // timedelta(microseconds=1)} microseconds"
+
+
 def declare_from(statement: CreateStream) -> Stream:
-    """The stream of a CREATE STREAM; what is wrong with it is underlined there."""
+    """The stream of a CREATE STREAM; what is wrong with it is underlined there, or at its WATERMARK."""
     with underlined(statement.span):
-        given = read_options(statement.options, OWN_OPTIONS)
-    options = {name: value for name, value in given.items() if name in OWN_OPTIONS}
-    others = {name: value for name, value in given.items() if name not in OWN_OPTIONS}
-    changelog = options.get("changelog", "false").lower()
-    if changelog not in ("true", "false"):
-        raise PanesError("stream-options", "changelog is 'true' or 'false'", statement.span)
+        written = read_options(statement.options, OWN_OPTIONS)
+    others = {name: value for name, value in written.items() if name not in OWN_OPTIONS}
+    given = _given(statement, written, others)
+    columns = [_column(column) for column in statement.columns]
+    declared = partial(declare, statement.name, columns, streaming=not is_table(others), options=others)
     with underlined(statement.span):
-        stream = declare(
-            statement.name,
-            [_column(column) for column in statement.columns],
-            streaming=not is_table(others),
-            key=statement.key,
-            changelog=changelog == "true" or is_debezium(others),
-            sequence=options.get("sequence"),
-            state_ttl=options.get("state_ttl"),
-            on_inconsistency=options.get("on_inconsistency", "fail"),
-            preimages=options.get("preimages", "maybe"),
-            options=others,
-        )
-        on_error = options.get("on_error", "fail").lower()
-        stream = replace(stream, on_error=on_error, dead_letter=options.get("dead_letter"))
-        check_malformed(stream)
-    watermark = statement.watermark
-    if watermark is not None:
-        with underlined(watermark.span):
-            stream = check_stream(replace(stream, time=watermark.column, delay=watermark.delay))
+        stream = declared(replace(given, time=None, watermark=None, idle_timeout=None))
+        on_error, dead_letter = written.get("on_error", "fail").lower(), written.get("dead_letter")
+        check_malformed(replace(stream, on_error=on_error, dead_letter=dead_letter))
+    if statement.watermark is not None:
+        with underlined(statement.watermark.span):
+            declared(replace(given, idle_timeout=None))
     with underlined(statement.span):
-        beat, timeout = _beats(options.get("heartbeat"), options.get("idle_timeout"))
-        stream = check_stream(replace(stream, heartbeat=beat, idle_timeout=timeout))
+        stream = replace(declared(given), on_error=on_error, dead_letter=dead_letter)
         check_connector(stream)
     return stream
+
+
+def _given(statement: CreateStream, written: Mapping[str, str], others: Mapping[str, str]) -> StreamOptions:
+    """The options that clauses and WITH say."""
+    changelog = written.get("changelog", "false").lower()
+    if changelog not in ("true", "false"):
+        raise PanesError("stream-options", "changelog is 'true' or 'false'", statement.span)
+    watermark = statement.watermark
+    said: dict[str, Any] = {name: written[name] for name in WITH if name in written}
+    return StreamOptions(
+        **{**said, "changelog": changelog == "true" or is_debezium(others)},
+        time=watermark.column if watermark is not None else None,
+        watermark=timedelta(microseconds=watermark.delay) if watermark is not None else None,
+        key=statement.key,
+    )
 
 
 def _column(column: ColumnDef) -> Column:

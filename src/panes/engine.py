@@ -12,11 +12,13 @@ from panes.declare import declare
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.stateful import StatefulFunction
+from panes.options.stream import Length, StreamOptions
 from panes.physical.plan import is_streaming
-from panes.script import Step, steps
+from panes.script import Step, only_step, steps
 from panes.source import Span
 from panes.spark.installed import check_spark
 from panes.sql.parameters import Args, with_args
+from panes.sql.statements import InsertInto
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,30 +73,32 @@ class Engine:
     def stream(
         self,
         name: str,
-        df: DataFrame,
+        source: DataFrame | str,
         *,
         time: str | None = None,
-        watermark: str | None = None,
+        watermark: Length | None = None,
         key: Sequence[str] = (),
         changelog: bool = False,
         sequence: str | None = None,
-        state_ttl: str | None = None,
-        heartbeat: str | None = None,
-        idle_timeout: str | None = None,
+        state_ttl: Length | None = None,
+        heartbeat: Length | None = None,
+        idle_timeout: Length | None = None,
         on_inconsistency: str = "fail",
         preimages: str = "maybe",
     ) -> Stream:
-        """Register a DataFrame, streaming or batch, under a name for SQL."""
+        """Register a DataFrame, streaming or batch, under a name for SQL; a text names a table to read as a stream.
+
+        `engine.stream("t", "lake.events")` is `engine.stream("t", spark.readStream.table("lake.events"))`; for a table
+        as a batch give `spark.table("lake.events")`, or name it in FROM: tables that Spark knows need no declaration.
+        """
+        df = self._table_stream(name, source) if isinstance(source, str) else source
         for field in df.schema.fields:
             if "spark.watermarkDelayMs" in field.metadata:
                 hint = "Leave withWatermark out and say watermark='…' here."
                 raise PanesError(
                     "watermark-already-set", f"the column {field.name} of {name} has a watermark", None, hint
                 )
-        stream = declare(
-            name,
-            [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields],
-            streaming=df.isStreaming,
+        options = StreamOptions(
             time=time,
             watermark=watermark,
             key=key,
@@ -106,22 +110,35 @@ class Engine:
             on_inconsistency=on_inconsistency,
             preimages=preimages,
         )
+        columns = [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields]
+        stream = declare(name, columns, options, streaming=df.isStreaming)
         self.catalog.streams.put(stream)
         self.frames[name.lower()] = df
         return stream
 
-    def register(self, function: StatefulFunction) -> None:
-        """Add a stateful function of your own, under a name that means nothing else."""
+    def register(self, function: StatefulFunction | type) -> None:
+        """Add a stateful function of your own, decorated with `@panes.stateful`, under a name that nothing else has."""
         from panes.spark.session import is_spark_function
 
         self.functions.stateful.register_function(function, lambda name: is_spark_function(name, self._spark))
 
     def sql(self, query: str, args: Args | None = None) -> DataFrame:
-        """The result of a query as a DataFrame. `args` are the values of `:name` or `?`, as in `spark.sql`."""
+        """The result of a query as a DataFrame. `args` are the values of `:name` or `?`, as in `spark.sql`.
+
+        Other statements are carried out at once. As with `spark.sql`, SHOW, DESCRIBE and EXPLAIN give rows, and what
+        declares or drops something gives none. An INSERT is refused: `engine.run` runs it until it ends.
+        """
+        from panes.spark.answers import answer
         from panes.spark.refusals import whole
 
         query = with_args(query, args)
-        return self._frame(self.compile(query), whole(query))
+        step = only_step(query, self.catalog, self.functions)
+        if not isinstance(step, Compiled):
+            return answer(step, self.spark)
+        if isinstance(step.statement, InsertInto):
+            hint = "Run it with engine.run, or take its SELECT and write the result with writeStream."
+            raise PanesError("unsupported-clause", "engine.sql runs no INSERT", step.statement.span, hint)
+        return self._frame(step, whole(query))
 
     def explain(self, query: str, format: str = "text", args: Args | None = None) -> str:
         """The logical and the physical plan of a query, as a table or as JSON."""
@@ -228,6 +245,11 @@ class Engine:
     def _registered(self) -> dict[str, DataFrame]:
         """The DataFrames of streams that have not been dropped since."""
         return {name: df for name, df in self.frames.items() if self.catalog.streams.get(name) is not None}
+
+    def _table_stream(self, name: str, table: str) -> DataFrame:
+        from panes.spark.tables import table_stream
+
+        return table_stream(name, table, self.spark)
 
     def _table(self, name: str) -> Stream | None:
         """A table that only Spark knows, as a batch input."""

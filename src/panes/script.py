@@ -19,7 +19,7 @@ from panes.options import read_options, shown_options
 from panes.physical import plan as physical
 from panes.source import Source
 from panes.sql.duration import spelled
-from panes.sql.parser import allocator, deep, parse_query_text, parse_statement, script_parts
+from panes.sql.parser import allocator, deep, only_part, parse_query_text, parse_statement, script_parts
 from panes.sql.placeholders import ColPlaceholderAllocator
 from panes.sql.statements import (
     CreateSink,
@@ -75,6 +75,12 @@ def steps(sql: str, catalog: Catalog, functions: Functions, name: str = "") -> I
     source = Source(sql, name)
     for part in deep(source, lambda: script_parts(source)):
         yield deep(source, partial(_step, part, sql, catalog, functions))
+
+
+def only_step(sql: str, catalog: Catalog, functions: Functions) -> Step:
+    """The outcome of the only statement of a text."""
+    source = Source(sql)
+    return deep(source, lambda: _step(only_part(source), sql, catalog, functions))
 
 
 def _step(part: tuple[Token, ...], sql: str, catalog: Catalog, functions: Functions) -> Step:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+
+from stream_options import options_of
 
 from panes.catalog import CHANGE_TYPE
 from panes.engine import Engine
@@ -47,10 +50,8 @@ def _stream(given: Input) -> Stream:
         [[_value(cell, type_) for cell, type_ in zip(row, types, strict=True)] for row in batch]
         for batch in given.batches
     ]
-    watermark = f"{declared.delay // 1000} milliseconds" if declared.delay is not None else None
-    ttl = f"{declared.state_ttl // 1000} milliseconds" if declared.state_ttl is not None else None
-    options: dict[str, Any] = {"changelog": declared.changelog, "sequence": declared.sequence, "state_ttl": ttl}
-    return Stream(schema, batches, declared.time, watermark, declared.key, **options)
+    options = dataclasses.replace(options_of(declared), heartbeat=None)  # replay has no wall clock
+    return Stream(schema, batches, **options.keywords())
 
 
 def _value(cell: str | None, type_: str | None) -> object:

@@ -23,6 +23,7 @@ from queries.double.engine import no_spark
 from queries.double.frame import Frame, Session
 from queries.double.nodes import Source
 from queries.double.types import Schema
+from stream_options import options_of
 
 import panes
 from panes import Engine
@@ -68,7 +69,7 @@ def traced(page: Path) -> dict[str, set[str]]:
         session: Any = Session()
         engine = Engine(session, shards=2)
         frame: Any = Frame(session, Source(given.stream.name, schema, True))
-        engine.stream(given.stream.name, frame, **_options(given))
+        engine.stream(given.stream.name, frame, **options_of(given.stream).keywords())
         engine.sql(query)  # imports what it needs, and functions that run then are not the query's
         shard_ids.cache_clear()
         with crossed() as planning:
@@ -80,12 +81,6 @@ def traced(page: Path) -> dict[str, set[str]]:
             for number, rows in enumerate(given.batches):
                 run.micro_batch(f"2030-01-01 00:0{number}:00", **{given.stream.name: [_table(rows, given, schema)]})
     return {"Plans": planning, "Compile time": compiling, "Run time": running}
-
-
-def _options(given: Input) -> dict[str, Any]:
-    stream = given.stream
-    options = {"time": stream.time, "key": stream.key, "changelog": stream.changelog}
-    return options if stream.delay is None else {**options, "watermark": f"{stream.delay // 1000} milliseconds"}
 
 
 def _table(rows: tuple[tuple[str | None, ...], ...], given: Input, schema: Schema) -> pa.Table:

@@ -11,6 +11,7 @@ from planning import catalog, compiled, node_names, operators, physical_nodes, s
 
 from panes.catalog import Catalog, Column
 from panes.declare import declare
+from panes.options import StreamOptions
 from panes.physical.plan import (
     DataSink,
     DataSource,
@@ -309,7 +310,9 @@ def test_filters_and_projections_know_that_rows_are_changes() -> None:
 def changelog(**options: Any) -> Catalog:
     known = Catalog()
     columns = [Column("id", "bigint"), Column("shop", "string"), Column("v", "int"), Column("seq", "bigint")]
-    known.streams.put(declare("c", columns, streaming=True, changelog=True, key=["shop", "id"], **options))
+    known.streams.put(
+        declare("c", columns, StreamOptions(changelog=True, key=["shop", "id"], **options), streaming=True)
+    )
     return known
 
 

@@ -8,6 +8,7 @@ from panes.catalog import Catalog, Column, Sink
 from panes.compile import Compiled, compile_query
 from panes.declare import declare
 from panes.functions import Functions
+from panes.options import StreamOptions
 from panes.spark.failures import failure
 
 QUERY = "INSERT INTO out SELECT k, CAST( max(s) AS int) AS m, sum(1/(v-1)) FROM t GROUP BY tumblingwindow('ss', 10), k"
@@ -20,7 +21,7 @@ def compiled() -> Compiled:
     catalog = Catalog()
     columns = [Column(name, type_) for name, type_ in (("ts", "timestamp"), ("k", "string"), ("v", "int"))]
     columns.append(Column("s", "string"))
-    catalog.streams.put(declare("t", columns, streaming=True, time="ts", watermark="0 seconds"))
+    catalog.streams.put(declare("t", columns, StreamOptions(time="ts", watermark="0 seconds"), streaming=True))
     catalog.sinks.put(Sink("out", {"connector": "noop"}))
     return compile_query(QUERY, catalog, Functions())
 

@@ -22,6 +22,7 @@ from panes.spark.expressions import arrow_type, compared_type, known_type, quote
 from panes.spark.finish import finished
 from panes.spark.pack import BESIDE, NOW, TIME
 from panes.spark.projection import Projection
+from panes.spark.returned_type import returned_type
 
 if TYPE_CHECKING:
     from panes.spark.build import Builder
@@ -71,7 +72,7 @@ def _prepared(argument: physical.Argument, output: str, projection: Projection, 
         return _built_in(function, argument, types, output, projection)
     condition = projection.condition(argument.condition)
     args = tuple(projection.column(f"({arg})") for arg in argument.args)
-    type_ = function.return_type(types)
+    type_ = returned_type(function, types, builder.spark)
     user = UserFunction(function, arrow_type(type_, builder.spark))
     return Prepared(StatefulCall(argument.function, args, output, condition, user=user), type_)
 

@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 from panes.catalog import heartbeats
 from panes.engine import Engine
 from panes.kernels.changelog.changes import BEFORE, CHANGE, DELETE
+from panes.options import StreamOptions
 from panes.physical.chain import reads_through_spark
 from panes.spark.pack import CONTROL, NOW, STARTED
 from panes.spark.progress import counters_of
@@ -38,21 +39,14 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Stream:
-    """A scripted stream: rows in schema order, one inner list per micro-batch. Times without a zone are UTC."""
+class Stream(StreamOptions):
+    """A scripted stream: rows in schema order, one inner list per micro-batch. Times without a zone are UTC.
+
+    Its other options are those of `engine.stream`.
+    """
 
     schema: str
     batches: Sequence[Sequence[Sequence[Any]]] = ()
-    time: str | None = None
-    watermark: str | None = None
-    key: Sequence[str] = ()
-    changelog: bool = False
-    sequence: str | None = None
-    state_ttl: str | None = None
-    heartbeat: str | None = None
-    idle_timeout: str | None = None
-    on_inconsistency: str = "fail"
-    preimages: str = "maybe"
 
 
 @dataclass(frozen=True)
@@ -168,8 +162,7 @@ class _Run:
             df = reader.json(str(self.folder / name))
             own = df.drop(NOW, STARTED, CONTROL)
             self.fields[name] = [(one.name, one.dataType) for one in own.schema.fields]
-            options = {key: value for key, value in vars(stream).items() if key not in ("schema", "batches")}
-            engine.stream(name, own, **options)
+            engine.stream(name, own, **stream.keywords())
             engine.frames[name.lower()] = df
         if self.setup is not None:
             self.setup(engine)

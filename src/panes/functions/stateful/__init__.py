@@ -2,6 +2,7 @@
 
 from panes.functions.stateful.built_ins import BUILT_INS
 from panes.functions.stateful.contract import StatefulFunction, StatefulFunctionInstance
+from panes.functions.stateful.decorator import stateful
 from panes.functions.stateful.registry import StatefulFunctionRegistry
 
-__all__ = ["BUILT_INS", "StatefulFunction", "StatefulFunctionInstance", "StatefulFunctionRegistry"]
+__all__ = ["BUILT_INS", "StatefulFunction", "StatefulFunctionInstance", "StatefulFunctionRegistry", "stateful"]
