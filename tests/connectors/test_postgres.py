@@ -69,3 +69,10 @@ def test_refused_tables(statement: str) -> None:
     with pytest.raises(PanesError) as caught:
         run(statement)
     assert caught.value.code == "stream-options"
+
+
+def test_what_the_environment_holds_is_looked_at_later() -> None:
+    options = "connector = 'postgres', url = '${ENV:DATABASE_URL}', table = '${FILE:/etc/shop.d/table.txt}'"
+    catalog = run(f"CREATE SINK s WITH ({options}); CREATE STREAM t (a INT) WITH ({options})")
+    assert postgres_sink(present(catalog.sinks.get("s"))).database.url == "${ENV:DATABASE_URL}"
+    run("CREATE SINK s WITH (connector = 'postgres', url = 'postgresql://${ENV:HOST}/shop', table = '${ENV:S}.t')")

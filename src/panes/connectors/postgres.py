@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from panes.catalog import Sink, Stream
 from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
+from panes.secrets import has_reference
 
 CONNECTOR = "postgres"
 SCHEMES = ("postgresql", "postgres")
@@ -102,7 +103,7 @@ def _named(options: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
 def database(options: Mapping[str, str]) -> Database:
     """The database that `url` names; a URL may hold a password, so that a wrong one is not shown."""
     url = required(options, "url", EXAMPLE)
-    if not url.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
+    if not has_reference(url) and not url.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
         raise PanesError(
             "stream-options", "the option url is not that of a PostgreSQL", None, f"Write url = '{EXAMPLE}'."
         )
@@ -115,7 +116,7 @@ def table_name(text: str) -> TableName:
     >>> table_name("sales.Board")
     TableName(name='Board', schema='sales')
     """
-    *schema, name = text.split(".")
+    *schema, name = [text] if has_reference(text) else text.split(".")
     if len(schema) > 1 or not all((*schema, name)):
         raise PanesError("stream-options", f"the option table is '{text}'", None, "Write 'name' or 'schema.name'.")
     return TableName(name, schema[0] if schema else None)
