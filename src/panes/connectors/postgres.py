@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from panes.catalog import Sink, Stream
 from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
-from panes.secrets import has_reference
+from panes.secrets import MASK, has_reference, without
 
 CONNECTOR = "postgres"
 SCHEMES = ("postgresql", "postgres")
@@ -31,8 +32,17 @@ class Database:
         >>> Database("postgresql://me:hunter2@db:5433/shop?sslmode=require").place
         'db:5433/shop'
         """
-        parts = urlsplit(self.url)
-        return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+        user, _, place = self.url.partition("://")[2].rpartition("@")
+        if "?" in user:
+            return MASK  # a password with ? in it, or a parameter with @: nobody can tell
+        return re.split("[?#]", place)[0]
+
+    def masked(self, text: str) -> str:
+        """A message without what the URL and the password have in it; a driver may quote any part of a wrong URL."""
+        user = self.url.partition("://")[2].rpartition("@")[0]
+        password = user.partition(":")[2]
+        parts = (self.url, password, unquote(password), *re.split("[/?#@:]", password), self.password)
+        return without(text, [one for one in parts if one])
 
 
 @dataclass(frozen=True)
