@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from present import present
 
+from panes import Engine
 from panes.catalog import Catalog
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.options import shown_options
-from panes.script import Listing, steps
+from panes.script import Listing, Step, steps
 from panes.secrets import masked, resolved
 
 
@@ -92,6 +93,27 @@ def test_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert masked("x=correct horse/battery staple, y") == "x=***, y"
     assert masked("url?password=correct%20horse%2Fbattery&x") == "url?password=***&x"
     assert masked("about ab.") == "about ***."
+
+
+def test_a_line_of_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "key.pem").write_text("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nQ==\n")
+    resolved({"kafka.ssl.keystore.key": f"${{FILE:{tmp_path}/key.pem}}"})
+    assert masked("bad line MIIEvQIBADANBgkqhkiG9w0B in Q==") == "bad line *** in Q=="
+
+
+def test_settings_of_a_session_that_is_yet_to_start() -> None:
+    """What they call secret is hidden before Spark is there to ask."""
+    for pattern, shown in (("(?i)pin", "***"), ("only Java \\p{Lu}", "***"), ("xyz", "1234")):
+        engine = Engine(settings={"spark.redaction.regex": pattern})
+        found: list[Step] = []
+        engine.run("CREATE SINK s WITH (connector = 'x', PIN = '1234'); DESCRIBE s", show=found.append)
+        listing = found[-1]
+        assert isinstance(listing, Listing)
+        assert dict(listing.rows)["PIN"] == shown
+
+
+def test_users_of_a_registry_are_not_shown() -> None:
+    assert shown_options({"kafka.basic.auth.user.info": "me:hunter2"}) == {"kafka.basic.auth.user.info": "***"}
 
 
 def test_urls_with_passwords() -> None:

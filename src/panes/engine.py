@@ -12,6 +12,7 @@ from panes.declare import declare
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.functions.stateful import StatefulFunction
+from panes.options import redaction_of
 from panes.options.stream import Length, StreamOptions
 from panes.physical.plan import is_streaming
 from panes.script import Step, only_step, steps
@@ -52,6 +53,7 @@ class Engine:
         self._shards = shards
         self.frames: dict[str, DataFrame] = {}
         self.catalog = Catalog(tables=self._table)
+        self.catalog.redacted = redaction_of(self._settings)
         self.functions = Functions()
         if spark is not None:
             from panes.spark.session import prepare, redaction

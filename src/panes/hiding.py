@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 SECRET = re.compile(
-    r"password|passwd|passphrase|pwd|secret|token|credential|jaas"
+    r"password|passwd|passphrase|pwd|secret|token|credential|jaas|user[._-]?info"
     r"|(?:access|account|api|sas|private|encryption|keystore)[._-]?key",
     re.IGNORECASE,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from panes.errors import PanesError
 REFERENCE = re.compile(r"\$\{(?P<kind>\w+):(?P<name>[^}]*)\}")
 MASK = "***"
 SHORT = 4  # letters: a shorter secret is masked only where it stands alone, or no message could be read
+LINE = 16  # letters: a line of a secret that is longer is one, too
 
 _handed_out: set[str] = set()  # in this process: whatever it prints may quote one of them
 
@@ -50,7 +51,8 @@ def resolved(options: Mapping[str, str]) -> dict[str, str]:
 
 def _value(option: str, found: re.Match[str]) -> str:
     value = _variable(found["name"], option) if found["kind"] == "ENV" else _content(found["name"], option)
-    _handed_out.update(one for one in (value, quote(value, safe="")) if one)
+    lines = [line for line in value.splitlines() if len(line) >= LINE]  # a message may quote one of a key
+    _handed_out.update(one for one in (value, quote(value, safe=""), *lines) if one)
     return value
 
 
@@ -77,7 +79,16 @@ def _content(path: str, option: str) -> str:
 
 def masked(text: str) -> str:
     """A text without the secrets that were resolved in this process."""
-    for secret in sorted(_handed_out, key=len, reverse=True):
+    return without(text, _handed_out)
+
+
+def without(text: str, secrets: Collection[str]) -> str:
+    """A text with a mask for each of these secrets.
+
+    >>> without("no role for hunter2 in 2a", ["hunter2", "a"])
+    'no role for *** in 2a'
+    """
+    for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORT:
             text = text.replace(secret, MASK)
         else:

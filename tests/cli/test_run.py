@@ -56,6 +56,18 @@ def test_an_error_is_shown_in_what_was_written(script: Path, command: str) -> No
     assert "     |                        ^\n" in done.stderr
 
 
+def test_a_sink_that_prints_tables_is_refused_with_json(script: Path) -> None:
+    """Nobody could read the JSON between them; one that nothing is written to does no harm."""
+    declared = DECLARED.replace("noop", "console").replace("${name}", "t")
+    script.write_text(declared, encoding="utf-8")
+    assert CliRunner().invoke(app, ["run", str(script), "--json"]).exit_code == 0
+    script.write_text(f"{declared} INSERT INTO out SELECT a FROM t", encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", str(script), "--json"])
+    assert done.exit_code == 1
+    (line,) = done.output.splitlines()
+    assert json.loads(line)["code"] == "stream-options"
+
+
 def test_a_refusal_as_json(script: Path) -> None:
     done = CliRunner().invoke(app, ["run", str(script), "--json"])
     assert done.exit_code == 1

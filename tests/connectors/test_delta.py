@@ -33,6 +33,10 @@ def test_a_stream() -> None:
     assert found.changelog
 
 
+def test_what_the_environment_holds_is_looked_at_later() -> None:
+    assert delta_source(stream("path = '${ENV:LAKE}/t', starting_version = '${ENV:VERSION}'")).path == "${ENV:LAKE}/t"
+
+
 def test_a_sink() -> None:
     assert delta_sink(sink("path = 't'")) == DeltaSink("t")
     options = """path = 't', key = 'a, b', changelog = 'rows', create = 'True', partition_by = 'a',

@@ -50,3 +50,9 @@ def test_a_stream_is_refused() -> None:
     with pytest.raises(PanesError) as caught:
         run(f"CREATE STREAM s (a INT) WITH (connector = 'jdbc', {URL}, table = 't')")
     assert caught.value.code == "stream-options"
+
+
+def test_what_the_environment_holds_is_looked_at_later() -> None:
+    run("CREATE SINK s WITH (connector = 'jdbc', url = '${ENV:DATABASE_URL}', table = '${ENV:TABLE}')")
+    with pytest.raises(PanesError):
+        run("CREATE SINK s WITH (connector = 'jdbc', url = '${ENV:DATABASE_URL}', table = 't', tabel = 'x')")

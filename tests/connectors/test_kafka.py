@@ -39,6 +39,22 @@ def test_a_stream() -> None:
     assert source.parser == {"timestampFormat": "x"}
 
 
+def test_names_have_no_case() -> None:
+    spark = kafka_source(stream("TOPIC = 't', FORMAT = 'json', KAFKA.bootstrap.servers = 'h:1'", "a INT")).spark
+    assert spark == {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
+    spark = kafka_source(stream(f"{WHERE}, format = 'json', KAFKA.security.protocol = 'SSL'")).spark
+    assert spark["kafka.security.protocol"] == "SSL"
+    assert kafka_source(stream(f"{WHERE}, format = 'json', JSON.mode = 'x'")).parser == {"mode": "x"}
+
+
+@pytest.mark.parametrize("more", ["subscribe = 'u'", "kafka.bootstrap.servers = 'h:2'"])
+def test_nothing_is_said_twice(more: str) -> None:
+    with pytest.raises(PanesError) as caught:
+        stream(f"{WHERE}, format = 'json', {more}")
+    assert caught.value.code == "stream-options"
+    assert "says again" in caught.value.message
+
+
 def test_debezium_is_a_changelog() -> None:
     found = stream(f"{WHERE}, format = 'debezium-json'", "a INT, PRIMARY KEY (a)")
     assert found.changelog
@@ -109,3 +125,8 @@ def test_nobody_reads_what_it_writes() -> None:
     with pytest.raises(PanesError) as caught:
         check_loop(out, [stream("bootstrap_servers = 'h:1', topic = 'u, t', format = 'json'")])
     assert caught.value.code == "stream-options"
+    for which in ("topic_pattern = '[s-u]'", """assign = '{"t": [0]}'"""):
+        with pytest.raises(PanesError):
+            check_loop(out, [stream(f"bootstrap_servers = 'h:1', {which}, format = 'json'")])
+    for which in ("topic_pattern = 'tt+'", "topic_pattern = '\\p{L}'", """assign = '{"u": [0]}'"""):
+        check_loop(out, [stream(f"bootstrap_servers = 'h:1', {which}, format = 'json'")])

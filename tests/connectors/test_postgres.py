@@ -1,10 +1,12 @@
 """The options of PostgreSQL sinks and tables, without Spark or a server."""
 
+import re
+
 import pytest
 from present import present
 
 from panes.catalog import Catalog
-from panes.connectors.postgres import TableName, postgres_sink, postgres_table
+from panes.connectors.postgres import Database, TableName, postgres_sink, postgres_table
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.script import steps
@@ -69,3 +71,26 @@ def test_refused_tables(statement: str) -> None:
     with pytest.raises(PanesError) as caught:
         run(statement)
     assert caught.value.code == "stream-options"
+
+
+def test_what_the_environment_holds_is_looked_at_later() -> None:
+    options = "connector = 'postgres', url = '${ENV:DATABASE_URL}', table = '${FILE:/etc/shop.d/table.txt}'"
+    catalog = run(f"CREATE SINK s WITH ({options}); CREATE STREAM t (a INT) WITH ({options})")
+    assert postgres_sink(present(catalog.sinks.get("s"))).database.url == "${ENV:DATABASE_URL}"
+    run("CREATE SINK s WITH (connector = 'postgres', url = 'postgresql://${ENV:HOST}/shop', table = '${ENV:S}.t')")
+
+
+@pytest.mark.parametrize("password", ["hunter2", "pa#ss-word", "se cret", "hun/ter2", "hu?nter", "hu@nter", "hun:ter"])
+def test_no_part_of_a_password_is_printed(password: str) -> None:
+    database = Database(f"postgresql://me:{password}@db:5433/shop?sslmode=require")
+    assert database.place in ("db:5433/shop", "***")
+    parts = re.split("[/?#@:]", password)
+    told = database.masked(f"""invalid port "{parts[0]}", unexpected spaces found in "{password}" of {database.url}""")
+    assert password not in told
+    assert not any(f'"{part}"' in told for part in parts)
+
+
+def test_the_place_of_a_database() -> None:
+    assert Database("postgresql://db/shop").place == "db/shop"
+    assert Database("postgresql://db/shop?user=me&password=hu@nter2").place == "***"
+    assert Database("postgresql://db/shop", "hunter2").masked("no hunter2 here") == "no *** here"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,9 @@ from panes.cli.run_file import announced
 from panes.cli.script_file import errors, reported_errors
 from panes.cli.signals import Stop
 from panes.compile import Compiled
+from panes.errors import PanesError
 from panes.functions import Functions
-from panes.script import steps
+from panes.script import Step, steps
 from panes.source import Source
 from panes.spark.installed import check_spark
 from panes.sql.variables import Script, with_variables
@@ -82,7 +83,11 @@ def supervise(wanted: Supervised) -> int | None:
         script = with_variables(Source(wanted.text, wanted.name), wanted.values)
     with reported_errors(script, early.refused, wanted.debug):
         found = list(steps(script.text, catalog, Functions(), wanted.name))  # mistakes are found before Spark starts
-    others_print = any(sink.options["connector"] == "console" for sink in catalog.sinks)
+        printed = _printed(found, catalog)
+        if printed and wanted.wanted.json:
+            hint = "Leave INSERT INTO out: the rows of a SELECT alone come as JSON. Or take another sink."
+            text = f"the sink {printed[0]} prints tables, between which nobody finds the JSON of --json"
+            raise PanesError("stream-options", text, None, hint)
     with ExitStack() as stack:
         listeners: list[Listener] = []
         if wanted.metrics is not None:
@@ -95,7 +100,7 @@ def supervise(wanted: Supervised) -> int | None:
             if any(isinstance(step, Compiled) for step in found):
                 _start(engine, wanted, file.log)
                 stop.rearm()
-        telling = Telling(stack.enter_context(output_for(wanted.wanted, others_print)), script)
+        telling = Telling(stack.enter_context(output_for(wanted.wanted, bool(printed))), script)
         telling.listeners += listeners
         try:
             with reported_errors(tell=telling.refused, debug=wanted.debug):
@@ -105,6 +110,13 @@ def supervise(wanted: Supervised) -> int | None:
             raise
         telling.output.ended("stopped" if stop.asked() else "done")
     return stop.signal
+
+
+def _printed(found: Sequence[Step], catalog: Catalog) -> list[str]:
+    """The sinks that are written and that Spark prints itself."""
+    plans = [step.physical for step in found if isinstance(step, Compiled)]
+    sinks = [catalog.sinks.get(name) for plan in plans for name in (plan.sink, plan.late) if name is not None]
+    return [sink.name for sink in sinks if sink is not None and sink.options["connector"] == "console"]
 
 
 def _engine(wanted: Supervised, catalog: Catalog) -> Engine:

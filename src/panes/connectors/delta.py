@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from panes.catalog import Sink, Stream
 from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
+from panes.secrets import has_reference
 
 CONNECTOR = "delta"
 STORAGE = "storage."  # options of the object store
@@ -98,7 +99,7 @@ def _with_prefix(options: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 def _number(options: Mapping[str, str], name: str, least: int) -> int | None:
     text = options.get(name)
-    if text is None:
+    if text is None or has_reference(text):
         return None
     if not text.isdecimal() or int(text) < least:
         raise PanesError("stream-options", f"{name} is '{text}'", None, f"It is a whole number, at least {least}.")

@@ -10,6 +10,7 @@ from enum import Enum
 from panes.catalog import Sink, Stream
 from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
+from panes.secrets import has_reference
 
 CONNECTOR = "jdbc"
 TABLE = re.compile(r"[\w$]+(\.[\w$]+)*")  # as it stands in SQL, since Spark writes it so
@@ -61,14 +62,16 @@ def check_stream(stream: Stream) -> None:
 
 
 def check_sink(sink: Sink) -> None:
+    """Refuse what cannot work, as far as it is known: a reference is resolved when a query starts."""
     if sink.options["connector"] == CONNECTOR:
-        jdbc_sink(sink)
+        options = _named(sink)
+        if not any(has_reference(options.get(name, "")) for name in ("url", "table")):
+            jdbc_sink(sink)
 
 
 def jdbc_sink(sink: Sink) -> JdbcSink:
     """A sink's options, if they can work."""
-    own = ("url", "table", "user", "password", "driver", "key", "create", "changelog")
-    options = named(CONNECTOR, sink.options, own, ())
+    options = _named(sink)
     dialect = _dialect(required(options, "url", "jdbc:postgresql://host:5432/database"))
     table = required(options, "table", "name")
     if TABLE.fullmatch(table) is None:
@@ -84,6 +87,11 @@ def jdbc_sink(sink: Sink) -> JdbcSink:
         one_of(options, "changelog", ("upsert", "rows"), "upsert") == "rows",
         spark,
     )
+
+
+def _named(sink: Sink) -> dict[str, str]:
+    own = ("url", "table", "user", "password", "driver", "key", "create", "changelog")
+    return named(CONNECTOR, sink.options, own, ())
 
 
 def _dialect(url: str) -> Dialect:

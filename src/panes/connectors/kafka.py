@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -16,8 +17,10 @@ from panes.secrets import has_reference
 CONNECTOR = "kafka"
 METADATA = ("key", "topic", "partition", "offset", "timestamp", "headers")
 PASSED_ON = "kafka."  # options of Kafka's own clients
+SERVERS = "kafka.bootstrap.servers"
 # What Panes calls Spark's options; their own names are as good.
 SPARK_NAMES = {
+    "bootstrap_servers": SERVERS,
     "topic": "subscribe",
     "topic_pattern": "subscribePattern",
     "starting_offsets": "startingOffsets",
@@ -90,13 +93,17 @@ def check_stream(stream: Stream) -> None:
 def kafka_source(stream: Stream) -> KafkaSource:
     """A stream's options, if they can work."""
     formats = [one.value for one in Format]
-    own = ("format", "bootstrap_servers", "avro_schema", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
+    own = ("format", "avro_schema", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
     prefixes = (PASSED_ON, *(f"{name}." for name in formats))
     options = named(CONNECTOR, stream.options, own, prefixes)
     format_ = Format(one_of(options, "format", formats, None))
     spark = _spark_options(options)
-    if sum(name in spark for name in WHICH) != 1:
+    which = [name for name in WHICH if name in spark]
+    if not which:
         raise PanesError("stream-options", f"the stream {stream.name} has no topic", None, "Add topic = '…'.")
+    if len(which) > 1:
+        text = f"the stream {stream.name} names its topics by {' and '.join(which)}"
+        raise PanesError("stream-options", text, None, "Leave one of them out.")
     parser = f"{format_.value.removeprefix('debezium-')}."
     source = KafkaSource(
         format_,
@@ -109,13 +116,21 @@ def kafka_source(stream: Stream) -> KafkaSource:
 
 
 def _spark_options(options: Mapping[str, str]) -> dict[str, str]:
-    if "kafka.bootstrap.servers" not in options:
+    if SERVERS not in options:
         required(options, "bootstrap_servers", "host:9092")
-    spark = {"kafka.bootstrap.servers": options.get("bootstrap_servers", "")}
+    spark: dict[str, str] = {}
     for name, value in options.items():
         if name in SPARK_NAMES or name in SPARK_NAMES.values() or name in SPARKS or name.startswith(PASSED_ON):
-            spark[SPARK_NAMES.get(name, name)] = value
+            known = SPARK_NAMES.get(name, name)
+            if known in spark:
+                text = f"the option {name} says again what another one says"
+                raise PanesError("stream-options", text, None, f"Leave {name} or {_panes_name(known)} out.")
+            spark[known] = value
     return spark
+
+
+def _panes_name(spark: str) -> str:
+    return next((name for name, known in SPARK_NAMES.items() if known == spark), spark)
 
 
 def value_columns(stream: Stream) -> list[Column]:
@@ -183,6 +198,26 @@ def check_loop(sink: Sink, streams: Iterable[Stream]) -> None:
     for stream in streams:
         if stream.options.get("connector") == CONNECTOR:
             read = kafka_source(stream).spark
-            same = read["kafka.bootstrap.servers"] == out["kafka.bootstrap.servers"]
-            if same and out["topic"] in names(read.get("subscribe", "")):
+            if read[SERVERS] == out[SERVERS] and _reads(read, out["topic"]):
                 raise PanesError("stream-options", f"INSERT INTO {sink.name} would read its own topic {out['topic']}")
+
+
+def _reads(read: Mapping[str, str], topic: str) -> bool:
+    """Whether a reader's options name a topic."""
+    pattern = read.get("subscribePattern")
+    return topic in names(read.get("subscribe", "")) or topic in _assigned(read) or _matches(pattern, topic)
+
+
+def _matches(pattern: str | None, topic: str) -> bool:
+    try:
+        return pattern is not None and re.fullmatch(pattern, topic) is not None
+    except re.error:
+        return False  # nobody can tell: it may be one that only Java reads
+
+
+def _assigned(read: Mapping[str, str]) -> Collection[str]:
+    try:
+        found = json.loads(read.get("assign", "{}"))
+    except ValueError:
+        return ()  # Spark says what is wrong with it
+    return found if isinstance(found, dict) else ()

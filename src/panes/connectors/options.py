@@ -12,20 +12,19 @@ def named(
 ) -> dict[str, str]:
     """Options by the names that the connector knows them by, without its own; those with a prefix are others' to check.
 
-    >>> named("kafka", {"connector": "kafka", "Topic": "t", "kafka.group.id": "x"}, ["topic"], ("kafka.",))
+    >>> named("kafka", {"connector": "kafka", "Topic": "t", "KAFKA.group.id": "x"}, ["topic"], ("kafka.",))
     {'topic': 't', 'kafka.group.id': 'x'}
     """
     known = {name.lower(): name for name in own}
-    found = {}
-    for name, value in options.items():
-        if name == "connector":
+    found: dict[str, str] = {}
+    for given, value in options.items():
+        if given == "connector":
             continue
-        if name.lower().startswith(prefixes):
-            found[name] = value
-        elif name.lower() in known:
-            found[known[name.lower()]] = value
-        else:
-            raise PanesError("stream-options", f"{connector} has no option {name}", None, suggestion(name, own))
+        prefix = next((one for one in prefixes if given.lower().startswith(one)), None)
+        name = known.get(given.lower()) if prefix is None else prefix + given[len(prefix) :]
+        if name is None:
+            raise PanesError("stream-options", f"{connector} has no option {given}", None, suggestion(given, own))
+        found[name] = value
     return found
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from panes.catalog import Sink, Stream
 from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
+from panes.secrets import MASK, has_reference, without
 
 CONNECTOR = "postgres"
 SCHEMES = ("postgresql", "postgres")
@@ -30,8 +32,17 @@ class Database:
         >>> Database("postgresql://me:hunter2@db:5433/shop?sslmode=require").place
         'db:5433/shop'
         """
-        parts = urlsplit(self.url)
-        return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+        user, _, place = self.url.partition("://")[2].rpartition("@")
+        if "?" in user:
+            return MASK  # a password with ? in it, or a parameter with @: nobody can tell
+        return re.split("[?#]", place)[0]
+
+    def masked(self, text: str) -> str:
+        """A message without what the URL and the password have in it; a driver may quote any part of a wrong URL."""
+        user = self.url.partition("://")[2].rpartition("@")[0]
+        password = user.partition(":")[2]
+        parts = (self.url, password, unquote(password), *re.split("[/?#@:]", password), self.password)
+        return without(text, [one for one in parts if one])
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,7 @@ def _named(options: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
 def database(options: Mapping[str, str]) -> Database:
     """The database that `url` names; a URL may hold a password, so that a wrong one is not shown."""
     url = required(options, "url", EXAMPLE)
-    if not url.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
+    if not has_reference(url) and not url.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
         raise PanesError(
             "stream-options", "the option url is not that of a PostgreSQL", None, f"Write url = '{EXAMPLE}'."
         )
@@ -115,7 +126,7 @@ def table_name(text: str) -> TableName:
     >>> table_name("sales.Board")
     TableName(name='Board', schema='sales')
     """
-    *schema, name = text.split(".")
+    *schema, name = [text] if has_reference(text) else text.split(".")
     if len(schema) > 1 or not all((*schema, name)):
         raise PanesError("stream-options", f"the option table is '{text}'", None, "Write 'name' or 'schema.name'.")
     return TableName(name, schema[0] if schema else None)

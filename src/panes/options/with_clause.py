@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from panes.hiding import SECRET, masked_value
 from panes.secrets import MASK, check_references, is_reference
 
+REDACTION = "spark.redaction.regex"
 CONNECTORS = frozenset(
     ("json", "csv", "parquet", "orc", "text", "console", "memory", "noop", "rate", "kafka", "postgres", "jdbc", "delta")
 )
@@ -35,6 +36,15 @@ def shown_options(options: Mapping[str, str], also: re.Pattern[str] | None = Non
     {'url': 'postgresql://me:***@db/x', 'password': '${ENV:PGPASSWORD}'}
     """
     return {name: _shown(name, value, also) for name, value in options.items()}
+
+
+def redaction_of(settings: Mapping[str, str]) -> re.Pattern[str] | None:
+    """What settings for a session say of the names of secret options. A pattern that only Java can read hides all."""
+    pattern = settings.get(REDACTION)
+    try:
+        return re.compile(pattern) if pattern is not None else None
+    except re.error:
+        return re.compile("")
 
 
 def _shown(name: str, value: str, also: re.Pattern[str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_it_begins_with_what_is_there(path: Path) -> None:
     reader = changes(path)
     start = reader.initialOffset()
     end = reader.latestOffset(start, ReadAllAvailable())
-    assert end == {"version": 6, "snapshot": False}
+    assert end == {"version": 6, "snapshot": False, "table": str(DeltaTable(str(path)).metadata().id)}
     assert sorted(taken(reader, start)) == [("insert", 1, "x"), ("insert", 3, "c"), ("insert", 4, "y")]
     write(path, [(5, "z")])
     assert taken(reader, end) == [("insert", 5, "z")]
@@ -133,7 +134,7 @@ def test_at_most_so_many_versions(path: Path) -> None:
 
 
 def test_spark_4_1_says_nothing_of_a_start(path: Path) -> None:
-    assert changes(path, starting_version=1).latestOffset() == {"version": 6, "snapshot": False}
+    assert changes(path, starting_version=1).latestOffset()["version"] == 6
 
 
 def test_options_there_and_back() -> None:
@@ -232,3 +233,24 @@ def test_a_version_from_before_the_feed(tmp_path: Path) -> None:
     assert taken(changes(path), {"version": 0, "snapshot": False}) == [
         ("delete", 1, "a"), ("insert", 1, "A"), ("delete", 2, "b"), ("insert", 2, "b"), ("insert", 3, "c"),
     ]  # fmt: skip
+
+
+def test_a_table_that_was_made_anew(tmp_path: Path) -> None:
+    """Its versions are others, whatever their numbers; offsets of an old checkpoint have no id, and go on."""
+    path = tmp_path / "t"
+    write(path, [(1, "a")])
+    write(path, [(2, "b")])
+    before = rows(path).latestOffset(rows(path).initialOffset(), ReadAllAvailable())
+    known = {name: value for name, value in before.items() if name != "table"}
+    shutil.rmtree(path)
+    for number in range(3):
+        write(path, [(number, "new")])
+    for refused in (
+        lambda: rows(path).latestOffset(before, ReadAllAvailable()),
+        lambda: rows(path).partitions(rows(path).initialOffset(), before),
+    ):
+        with pytest.raises(PanesError) as caught:
+            refused()
+        assert caught.value.code == "delta-failed"
+        assert "made anew" in caught.value.message
+    assert taken(rows(path), known) == [(2, "new")]

@@ -1,7 +1,8 @@
 """A Delta table as a stream: the rows that it has at first, then what each version adds or changes.
 
 offset       the last version that was read, and whether its rows, as a snapshot, are still to be read; before the
-             first micro-batch of a stream without `starting_version`, BEGINNING
+             first micro-batch of a stream without `starting_version`, BEGINNING; and the table's id: a table that was
+             made anew at the same place has other versions (an old checkpoint may lack the id)
 partition    a file of the snapshot, a file that a version has added, or the changes of a version: read by executors
 """
 
@@ -38,6 +39,7 @@ except ImportError:  # Spark 4.1 has no limits, and reads all that is there in o
 NAME = "panes_delta"
 ROWS = 100_000  # of a record batch
 BEGINNING = -1  # the table as the first micro-batch finds it
+TABLE = "table"
 COMES = f"{CHANGE} IN ('{INSERT}', '{AFTER}')"  # false is first
 Offset: TypeAlias = dict[str, Any]
 
@@ -112,7 +114,7 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, reading: Reading, schema: StructType) -> None:
         self.reading = reading
         self.schema = schema
-        self.last: int | None = None  # of a run that ends: what comes later is left to the next
+        self.last: Offset | None = None  # of a run that ends: what comes later is left to the next
 
     @property
     def source(self) -> DeltaSource:
@@ -124,17 +126,17 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Spark asks again when it runs the first micro-batch, and when it repeats it, and keeps no answer: so it must be
         the same whatever has been written since. Where a micro-batch ends it does keep.
         """
-        latest, version = self._latest(), self.source.starting_version
+        now, version = self._now(), self.source.starting_version
         if version is None:
-            return {"version": BEGINNING, "snapshot": self.source.snapshot}
-        if version > latest:
-            hint = f"Its latest version is {latest}."
+            return now | {"version": BEGINNING, "snapshot": self.source.snapshot}
+        if version > now["version"]:
+            hint = f"Its latest version is {now['version']}."
             raise PanesError("delta-failed", f"{self.source.path} has no version {version} yet", None, hint)
         self._at(version)  # it may have been cleaned up
-        return {"version": version, "snapshot": self.source.snapshot}
+        return now | {"version": version, "snapshot": self.source.snapshot}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self.last = self._latest()
+        self.last = self._now()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         most = self.source.max_versions
@@ -142,17 +144,20 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset | None = None, limit: object = None) -> Offset:
         """Spark 4.1 says neither where to start nor how much to read."""
-        end = self._latest() if self.last is None else self.last
+        now = self._now() if self.last is None else self.last
         most = self.source.max_versions
         if start is None or start["version"] == BEGINNING:
-            return {"version": end, "snapshot": False}
+            return now
+        self._check_table(now, start)
+        end = now["version"]
         if most is not None and not isinstance(limit, ReadAllAvailable):
             end = start["version"] if start["snapshot"] else min(end, start["version"] + most)
         if end < start["version"] or (end == start["version"] and not start["snapshot"]):
             return start
-        return {"version": end, "snapshot": False}
+        return now | {"version": end}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        self._check_table(self._now(), end)
         first = end["version"] if start["version"] == BEGINNING else start["version"]
         snapshot = start["snapshot"] and not end["snapshot"]
         rows = [DataFile(first, file) for file in sorted(self._files(first))] if snapshot else []
@@ -219,8 +224,17 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with self._reading(version):
             return [one.path for one in self._at(version).to_pyarrow_dataset().get_fragments()]
 
-    def _latest(self) -> int:
-        return open_table(self.source.path, self.source.storage).version()
+    def _now(self) -> Offset:
+        """The latest version of the table that is there."""
+        table = open_table(self.source.path, self.source.storage)
+        return {"version": table.version(), "snapshot": False, TABLE: str(table.metadata().id)}
+
+    def _check_table(self, now: Offset, before: Offset) -> None:
+        """Refuse to go on in another table than the one that was read before."""
+        if before.get(TABLE) not in (None, now[TABLE]):
+            hint = "Begin with a new checkpoint: it reads what is there now."
+            text = f"the Delta table {self.source.path} was dropped and made anew since it was last read"
+            raise PanesError("delta-failed", text, None, hint)
 
     def _at(self, version: int) -> DeltaTable:
         try:
