@@ -105,14 +105,14 @@ def install(environment: Environment) -> None:
         return
     print(f"Installing into {environment.folder.relative_to(ROOT)}: {', '.join(environment.pins)}", flush=True)
     subprocess.run([environment.base, "-m", "venv", "--clear", environment.folder], check=True)
-    pip = [environment.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(environment.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--editable", f"{ROOT}[{EXTRAS}]", *TOOLS, *environment.pins], check=True)
     stamp.write_text(wanted, encoding="utf-8")
 
 
 def run(environment: Environment, suite: Suite) -> tuple[bool, float]:
     """Whether the tests pass, and the seconds that they take; what pytest prints goes to a file."""
-    command = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *suite.chosen]
+    command = [str(environment.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *suite.chosen]
     env = {**os.environ, "PYSPARK_PYTHON": str(environment.python), "PYTHONPATH": ""}
     env.pop("SPARK_HOME", None)
     log = environment.folder / f"{suite.name.replace(' ', '-')}.log"

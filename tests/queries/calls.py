@@ -87,16 +87,18 @@ def aggregate(c: Choices, scope: Scope, ordered: bool, over: bool = False, bound
     one = c.pick(options)
     type_ = c.pick([type_ for type_ in one.takes if scope.of(type_)])
     filtered = condition(c, scope, 1) if c.chance(25) else None
+    value = expression(c, scope, type_, 1)
     by = [type_ for type_ in ("int", "string", "double", "date") if scope.of(type_)] or [type_]
+    by_type = c.pick(by) if "{y}" in one.sql else None
     parts = {
-        "x": expression(c, scope, type_, 1),
-        "y": expression(c, scope, c.pick(by), 1) if "{y}" in one.sql else "",
+        "x": value,
+        "y": expression(c, scope, by_type, 1) if by_type is not None else "",
         "f": f" FILTER (WHERE {filtered})" if filtered is not None else "",
         "c": filtered or "true",
         "o": ORDER,
     }
     result = {"sum": SUMS.get(type_, ""), "avg": AVERAGES.get(type_, "")}.get(one.type, one.type.replace("$x", type_))
-    exact = type_ in one.exact and not (over and one.ordered)
+    exact = type_ in one.exact and by_type in (None, *FLAT) and not (over and one.ordered)
     return Call(one.sql.format(**parts), result, one.duck.format(**parts) if exact else None)
 
 

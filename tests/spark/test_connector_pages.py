@@ -66,7 +66,7 @@ def shown_rows(engine: Engine, script: str, folder: Path) -> Counter[str]:
 
 def test_kafka(kafka: str, spark: SparkSession, tmp_path: Path) -> None:
     make(spark, kafka, "orders", "payments", "bank.accounts", "totals", "by_shop", "board")
-    orders = [(str(one["id"]), json.dumps(one)) for one in ORDERS]
+    orders: list[tuple[str, str | None]] = [(str(one["id"]), json.dumps(one)) for one in ORDERS]
     send(spark, kafka, "orders", orders)
     send(spark, kafka, "payments", [*orders, ("x", "{not JSON")])
     changes: list[dict[str, Any]] = [

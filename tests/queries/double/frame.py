@@ -36,6 +36,8 @@ NOTHING = re.compile(rf"SELECT {CAST_NULL.pattern}(, {CAST_NULL.pattern})*")
 class Session:
     """What `panes.spark` asks of a SparkSession."""
 
+    version = "4.3.0"
+    session_id = "double"
     conf_: dict[str, str] = field(default_factory=lambda: dict(CONF))
     views: dict[str, Frame] = field(default_factory=dict)
 
