@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +38,7 @@ class Session:
     """What `panes.spark` asks of a SparkSession."""
 
     version = "4.3.0"
-    session_id = "double"
+    _sc = SimpleNamespace(master="local[2]", pythonExec=sys.executable)
     conf_: dict[str, str] = field(default_factory=lambda: dict(CONF))
     views: dict[str, Frame] = field(default_factory=dict)
 
