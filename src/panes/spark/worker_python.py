@@ -94,6 +94,7 @@ def _is_own(interpreter: str) -> bool:
     return theirs.parent.resolve() == ours.parent.resolve() and theirs.resolve() == ours.resolve()
 
 
+@cache
 def _asked(interpreter: str) -> Python:
     """What an interpreter of this machine says of itself."""
     nothing = Python(interpreter, "", None, None)
