@@ -30,13 +30,10 @@ class Compiled:
     logical: logical.DataSink
     physical: physical.DataSink
 
-    def explain(self) -> str:
+    def explain(self) -> tables.PlanText:
         """Both plans as tables."""
-        parts = [
-            ("logical plan", tables.table(logical_explain.rows(self.logical))),
-            ("physical plan", tables.table(physical_explain.rows(self.physical))),
-        ]
-        return "\n\n".join(f"{title}\n{text}" for title, text in parts)
+        logical_rows, physical_rows = logical_explain.rows(self.logical), physical_explain.rows(self.physical)
+        return tables.PlanText.of({"logical plan": logical_rows, "physical plan": physical_rows})
 
     def explain_json(self) -> str:
         """Both plans as JSON."""

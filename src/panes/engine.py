@@ -36,6 +36,14 @@ class Engine:
     work; by default one for each of the session's shuffle partitions. `packages` are Maven coordinates of jars for an
     embedded Spark; those of connectors that are declared before it starts are added to them. `settings` are Spark's, by
     name, for a session that Panes starts: `spark.master` and `spark.hadoop.…` too.
+
+    >>> import panes
+    >>> engine = panes.Engine()
+    >>> orders = engine.spark.createDataFrame([(1, "a", 3), (2, "b", 5), (3, "a", 4)], "id int, shop string, v int")
+    >>> stream = engine.stream("orders", orders, key=["id"])
+    >>> result = engine.sql("SELECT id, v - lag(v, 1, 0) OVER (PARTITION BY shop ORDER BY id) AS rise FROM orders")
+    >>> sorted((row.id, row.rise) for row in result.collect())
+    [(1, 3), (2, 5), (3, 1)]
     """
 
     def __init__(
@@ -92,14 +100,17 @@ class Engine:
 
         `engine.stream("t", "lake.events")` is `engine.stream("t", spark.readStream.table("lake.events"))`; for a table
         as a batch give `spark.table("lake.events")`, or name it in FROM: tables that Spark knows need no declaration.
+
+        >>> import panes
+        >>> engine = panes.Engine()
+        >>> ticks = engine.spark.readStream.format("rate").load()
+        >>> stream = engine.stream("ticks", ticks, time="timestamp", watermark="2 seconds", key=["value"])
+        >>> stream.streaming, stream.column_names
+        (True, ('timestamp', 'value'))
         """
         df = self._table_stream(name, source) if isinstance(source, str) else source
-        for field in df.schema.fields:
-            if "spark.watermarkDelayMs" in field.metadata:
-                hint = "Leave withWatermark out and say watermark='…' here."
-                raise PanesError(
-                    "watermark-already-set", f"the column {field.name} of {name} has a watermark", None, hint
-                )
+        columns = [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields]
+        _check_watermark(name, df)
         options = StreamOptions(
             time=time,
             watermark=watermark,
@@ -112,14 +123,24 @@ class Engine:
             on_inconsistency=on_inconsistency,
             preimages=preimages,
         )
-        columns = [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields]
         stream = declare(name, columns, options, streaming=df.isStreaming)
         self.catalog.streams.put(stream)
         self.frames[name.lower()] = df
         return stream
 
     def register(self, function: StatefulFunction | type) -> None:
-        """Add a stateful function of your own, decorated with `@panes.stateful`, under a name that nothing else has."""
+        """Add a stateful function of your own, decorated with `@panes.stateful`, under a name that nothing else has.
+
+        >>> import panes
+        >>> @panes.stateful(returns="bigint", initial=0)
+        ... def running(state, x):
+        ...     return state + x, state + x
+        >>> engine = panes.Engine()
+        >>> engine.register(running)
+        >>> stream = engine.stream("t", engine.spark.range(4).coalesce(1))
+        >>> sorted(row.r for row in engine.sql("SELECT running(id) AS r FROM t").collect())
+        [0, 1, 3, 6]
+        """
         from panes.spark.session import is_spark_function
 
         self.functions.stateful.register_function(function, lambda name: is_spark_function(name, self._spark))
@@ -129,6 +150,15 @@ class Engine:
 
         Other statements are carried out at once. As with `spark.sql`, SHOW, DESCRIBE and EXPLAIN give rows, and what
         declares or drops something gives none. An INSERT is refused: `engine.run` runs it until it ends.
+
+        >>> import panes
+        >>> engine = panes.Engine()
+        >>> engine.sql("CREATE VIEW few AS SELECT id FROM range(100) WHERE id < :most", args={"most": 3}).collect()
+        []
+        >>> [row.view for row in engine.sql("SHOW VIEWS").collect()]
+        ['few']
+        >>> sorted(row.id for row in engine.sql("SELECT id FROM few").collect())
+        [0, 1, 2]
         """
         from panes.spark.answers import answer
         from panes.spark.refusals import whole
@@ -143,7 +173,20 @@ class Engine:
         return self._frame(step, whole(query))
 
     def explain(self, query: str, format: str = "text", args: Args | None = None) -> str:
-        """The logical and the physical plan of a query, as a table or as JSON."""
+        """The logical and the physical plan of a query, as a table or as JSON; a notebook shows the table as a tree.
+
+        >>> import panes
+        >>> engine = panes.Engine()
+        >>> stream = engine.stream("t", engine.spark.range(3))
+        >>> print(engine.explain("SELECT lag(id) AS before FROM t").partition("\\n\\nphysical")[0])
+        logical plan
+        id                     | info
+        -----------------------+--------------------------
+        DataSink_1             | sink=result
+        └─Project_2            | fields=[col_1 -> before]
+          └─StatefulFunction_3 | calls=[lag(id) -> col_1]
+            └─DataSource_4     | stream=t, columns=[id]
+        """
         if format not in ("text", "json"):
             raise ValueError(f"format is 'text' or 'json', not {format!r}")
         compiled = self.compile(with_args(query, args))
@@ -176,6 +219,25 @@ class Engine:
         when one fails, and its error is raised at the end; `failed` is told at once. `started` gets the names of the
         queries when they run. `rows` gets the rows of each SELECT without INSERT, which starts anew in each run;
         without it they are compiled and not run.
+
+        >>> import panes, tempfile
+        >>> from pathlib import Path
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> (folder / "in").mkdir()
+        >>> (folder / "in/0.json").write_text('{"k": "a", "ts": "2024-01-01T12:00:00Z"}') > 0
+        True
+        >>> panes.Engine().run(
+        ...     f'''
+        ...     CREATE STREAM t (k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts)
+        ...     WITH (connector = 'json', path = '{folder}/in');
+        ...     CREATE SINK counts WITH (connector = 'json', path = '{folder}/out');
+        ...     INSERT INTO counts SELECT k, count(*) AS n FROM t GROUP BY tumblingwindow('ss', 10), k;
+        ... ''',
+        ...     once=True,
+        ...     flush=True,
+        ... )
+        >>> panes.Engine().spark.read.json(f"{folder}/out").collect()
+        [Row(k='a', n=1)]
         """
         from panes.spark import runner
         from panes.spark.failures import masked_failures
@@ -260,3 +322,17 @@ class Engine:
         df = self._spark.table(name)
         columns = tuple(Column(field.name, field.dataType.simpleString()) for field in df.schema.fields)
         return Stream(name, columns, streaming=df.isStreaming)
+
+
+def _check_watermark(name: str, df: DataFrame) -> None:
+    """Refuse a DataFrame that has a watermark: Spark takes no second one above it, and Panes needs its own.
+
+    Panes' own is over a copy of the time that is shifted, so that it holds times before 1970 and the end of the input.
+    """
+    for field in df.schema.fields:
+        delay = field.metadata.get("spark.watermarkDelayMs")
+        if delay is not None:
+            given = f"time='{field.name}', watermark='{delay} milliseconds'"
+            hint = f"Leave withWatermark out and declare it here: engine.stream('{name}', df, {given})."
+            message = f"the column {field.name} of {name} has a watermark, and Spark takes no second one above it"
+            raise PanesError("watermark-already-set", message, None, hint)

@@ -35,6 +35,8 @@ def postgres(
 
     `id` names the query for as long as its checkpoint lasts: with it the database knows which micro-batches it has.
     Another query, or another checkpoint, needs another one. `create` makes the table where it is missing.
+
+        result.writeStream.foreachBatch(panes.sinks.postgres(id="board", url="postgresql://…", table="board")).start()
     """
     check_spark()
     from panes.spark.postgres.sink import postgres_writer
@@ -53,7 +55,13 @@ def delta(
     properties: Mapping[str, str] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Put:
-    """A Delta table, to which rows are appended; with `changelog`, their changes are applied by its key."""
+    """Write micro-batches to a Delta table: appended, or as a `changelog` applied by its `key`.
+
+    `id` names the query for as long as its checkpoint lasts, so that each micro-batch is written once. `create` makes
+    the table where it is missing, with `partition_by` and `properties`; `storage_options` are those of delta-rs.
+
+        result.writeStream.foreachBatch(panes.sinks.delta(id="board", path="lake/board", key=["id"])).start()
+    """
     check_spark()
     from panes.spark.delta.sink import DeltaWriter
     from panes.spark.delta.table import check_installed

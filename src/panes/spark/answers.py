@@ -18,7 +18,7 @@ def answer(step: Done | Listing | Explanation, spark: SparkSession) -> DataFrame
         case Listing(header=header, rows=rows):
             return spark.createDataFrame(list(rows), _texts(*header))
         case Explanation(text=text):
-            return spark.createDataFrame([(text,)], _texts("plan"))
+            return spark.createDataFrame([(str(text),)], _texts("plan"))  # Spark takes no class derived from str
         case _:
             assert_never(step)
 

@@ -9,11 +9,16 @@ from datetime import datetime
 from typing import Any
 
 from panes.spark.counters import CLOCK, OLDEST, SUMS
+from panes.spark.counters_table import Counters
 
 
-def counters(query: Any) -> dict[str, int]:
-    """Those of a running query's last micro-batch that had any; empty before the first."""
-    return next((found for one in reversed(query.recentProgress) if (found := counters_of(one))), {})
+def counters(query: Any) -> Counters:
+    """Panes' counters and gauges of a running query's last micro-batch that had any, by name; empty before the first.
+
+    They are a dictionary, `panes.counters(query)["late_rows"]`, which a notebook shows as a table.
+    [What a running query tells](../concepts/counters.md) has the names.
+    """
+    return Counters(next((found for one in reversed(query.recentProgress) if (found := counters_of(one))), {}))
 
 
 METRICS = re.compile(r"panes_[0-9a-f]{8}_\d+_(?P<place>only|first|middle|last)")

@@ -59,6 +59,7 @@ class Replay:
 
     @property
     def rows(self) -> list[Row]:
+        """All rows that came out."""
         return [row for batch in self.batches for row in batch]
 
     @property
@@ -99,6 +100,19 @@ def replay(
     `flush=False` leaves the end of the input out; `restart_after=[1]` stops and restarts from the checkpoint after
     micro-batch 1; `clock` sets the micro-batch timestamps of streams in arrival mode and of those with an idle_timeout;
     `setup` is called with every engine before the query is compiled.
+
+    >>> from panes.testing import Stream, replay
+    >>> out = replay(
+    ...     "SELECT k, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k",
+    ...     t=Stream(
+    ...         "ts timestamp, k string, v int",
+    ...         time="ts",
+    ...         watermark="0 seconds",
+    ...         batches=[[("2024-01-01 00:00:01", "a", 1)], [("2024-01-01 00:00:12", "a", 2)]],
+    ...     ),
+    ... )
+    >>> out.batches
+    [[], [{'k': 'a', 's': 1}], [{'k': 'a', 's': 2}]]
     """
     folder = Path(tempfile.mkdtemp(prefix="panes-replay-"))
     try:

@@ -58,10 +58,10 @@ def _walk(root: Row) -> Iterator[tuple[int, str, Row]]:
 
 
 def info_text(info: Info) -> str:
-    return ", ".join(f"{name}={_value(value)}" for name, value in info.items())
+    return ", ".join(f"{name}={value_text(value)}" for name, value in info.items())
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):
