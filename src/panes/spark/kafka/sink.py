@@ -12,8 +12,8 @@ from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
 from panes.logical.result_key import missing_of_key
 from panes.spark.expressions import quoted
-from panes.spark.kafka.formats import literal
 from panes.spark.last_of_key import DELETED, last_of_key
+from panes.spark.text_values import literal
 
 ID = "panes-id"
 JSON = {  # what Spark would leave out: NULLs, and what is below a millisecond
