@@ -41,7 +41,7 @@ def postgres(
     check_spark()
     from panes.spark.postgres.sink import postgres_writer
 
-    return postgres_writer(id, url, table, tuple(key or ()), changelog, create, password)
+    return postgres_writer(id, url, table, _names(key), changelog, create, password)
 
 
 def delta(
@@ -68,7 +68,7 @@ def delta(
     from panes.spark.folders import folder
 
     check_installed()
-    keys = (key,) if isinstance(key, str) else tuple(key or ())
+    keys = _names(key)
     if changelog and not keys:
         raise PanesError("stream-options", "changes are applied by a key", None, "Add key=['column', …].")
     sink = DeltaSink(
@@ -76,8 +76,17 @@ def delta(
         keys,
         changelog,
         create,
-        tuple(partition_by),
+        _names(partition_by),
         dict(properties or {}),
         dict(storage_options or {}),
     )
     return DeltaWriter(id, sink, changelog)
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Names of columns, of which one may stand alone.
+
+    >>> _names("id"), _names(["id", "at"])
+    (('id',), ('id', 'at'))
+    """
+    return (given,) if isinstance(given, str) else tuple(given or ())

@@ -61,6 +61,14 @@ def test_two_inserts_into_one_folder() -> None:
     assert "INTO a and INSERT INTO b" in refused(Files("a", "/x/out", ()), Files("b", "file:///x/out/", ()))
 
 
+def test_a_folder_inside_another() -> None:
+    """Whoever reads the outer one would find the rows of both."""
+    outer, inner = Files("a", "/x/out", ()), Files("b", "/x/out/late", ())
+    assert "one inside it" in refused(outer, inner)
+    assert "one inside it" in refused(inner, outer)
+    check_folders([outer, Files("b", "/x/out-late", ())])
+
+
 @pytest.mark.parametrize("read", ["/x/in", "/x/in/", "/x", "file:/x/*", "/x/i?"])
 def test_an_insert_that_reads_what_it_writes(read: str) -> None:
     assert "reads" in refused(Files("a", "/x/in", (read,)))

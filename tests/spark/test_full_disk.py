@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from jars import MissingError, skip
 from pyspark.sql import SparkSession
 
 from panes import Engine
@@ -41,8 +42,9 @@ def has_own_mounts() -> bool:
     return shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
-@pytest.mark.skipif(not has_own_mounts(), reason="no process of this user can mount a small disk for itself")
 def test_a_disk_that_is_full(script: Path, tmp_path: Path) -> None:
+    if not has_own_mounts():
+        skip(MissingError("no process of this user can mount a small disk for itself"))
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()
     run = [sys.executable, "-c", "from panes.cli.main import app; app()", "run", "script.sql", "--once", "--quiet"]

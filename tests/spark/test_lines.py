@@ -44,10 +44,39 @@ def test_drift(spark: SparkSession, tmp_path: Path) -> None:
     assert rows(spark, tmp_path, text, "a INT, b STRING", "SELECT a, b FROM t") == [(1, "x"), (2, None), (3, None)]
 
 
-@pytest.mark.parametrize("line", ['{"a": "many"}', '{"a": 1', "null", "17", '{"a": 1.5}'])
+@pytest.mark.parametrize("line", ['{"a": "many"}', '{"a": 1', "null", "17", '{"a": 1.5}', '{"a": 1}{"a": 2}', "[]"])
 def test_a_line_that_is_not_json(spark: SparkSession, tmp_path: Path, line: str) -> None:
     told = refused(spark, tmp_path, f'{{"a": 1}}\n{line}\n', "a INT, b STRING", "SELECT b FROM t WHERE b = 'x'")
     assert told.startswith(f"a line of file:{tmp_path}/in/lines is not json of the declared columns: {line}")
+
+
+def test_folders_that_are_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """As Spark reads them; lines in them are looked at like others."""
+
+    def run(query: str) -> list[tuple[object, ...]]:
+        Engine(spark).run(
+            f"""
+            CREATE STREAM t (a INT, day STRING) WITH (connector = 'json', path = '{tmp_path}/in');
+            CREATE SINK out WITH (connector = 'memory');
+            INSERT INTO out {query};
+            """,
+            flush=True,
+        )
+        return sorted(tuple(row) for row in spark.table("out").collect())
+
+    for day in ("01", "02"):
+        (tmp_path / "in" / f"day={day}").mkdir(parents=True)
+        (tmp_path / "in" / f"day={day}" / "lines").write_text(f'{{"a": {day[1]}}}\n \n')
+    assert run("SELECT a, day FROM t") == [(1, "01"), (2, "02")]
+    (tmp_path / "in" / "day=02" / "more").write_text('{"a": 3} x')
+    with pytest.raises(PanesError) as caught:
+        run("SELECT day FROM t")
+    assert caught.value.code == "malformed-record"
+
+
+def test_an_object_over_many_lines(spark: SparkSession, tmp_path: Path) -> None:
+    found = rows(spark, tmp_path, '{\n"a": 1\n}', "a INT", "SELECT a FROM t", ", multiLine = 'true'")
+    assert found == [(1,)]
 
 
 def test_a_line_that_is_not_csv(spark: SparkSession, tmp_path: Path) -> None:

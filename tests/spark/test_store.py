@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from jars import MissingError, skip
 from present import present
 from pyspark.sql import SparkSession
 
@@ -66,8 +67,9 @@ def test_what_is_refused(root: StorePath) -> None:
         assert "Exception" not in caught.value.message
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
 def test_a_full_disk() -> None:
+    if not Path("/dev/full").exists():
+        skip(MissingError("/dev/full is Linux's"))
     with pytest.raises(PanesError, match="No space left on device") as caught:
         LocalPath(Path("/dev/full")).write_text("1")
     assert (caught.value.code, bool(caught.value.hint)) == ("store-failed", True)

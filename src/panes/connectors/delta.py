@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from panes.catalog import Sink, Stream
@@ -83,13 +83,13 @@ def delta_sink(sink: Sink) -> DeltaSink:
     )
 
 
-def check_loop(sink: Sink, streams: Iterable[Stream]) -> None:
-    """Refuse an INSERT into a table that it reads: it would never come to an end."""
+def check_loop(sink: Sink, streams: Iterable[Stream], folder: Callable[[str], str]) -> None:
+    """Refuse an INSERT into a table that it reads: it would never come to an end. `folder` spells all paths alike."""
     if sink.options["connector"] != CONNECTOR:
         return
-    written = delta_sink(sink).path.rstrip("/")
+    written = folder(delta_sink(sink).path)
     for stream in streams:
-        if stream.options.get("connector") == CONNECTOR and delta_source(stream).path.rstrip("/") == written:
+        if stream.options.get("connector") == CONNECTOR and folder(delta_source(stream).path) == written:
             raise PanesError("stream-options", f"INSERT INTO {sink.name} would read its own table {written}")
 
 

@@ -6,6 +6,7 @@ It reads the stream a second time and keeps what the INSERTs leave out, so it mu
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from urllib.parse import quote
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -58,7 +59,7 @@ def check_position(stream: Stream) -> None:
         raise PanesError("stream-options", text, None, hint)
 
 
-def wait_for_position(query: StreamingQuery, checkpoint: StorePath) -> None:
-    """Until Spark has noted where a query begins; who starts then begins there or later."""
-    while query.isActive and not has_position(checkpoint):
+def wait_for_position(query: StreamingQuery, checkpoint: StorePath, stopped: Callable[[], bool]) -> None:
+    """Until Spark has noted where a query begins, or the run is stopped; who starts then begins there or later."""
+    while query.isActive and not has_position(checkpoint) and not stopped():
         time.sleep(LOOK)

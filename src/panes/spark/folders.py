@@ -53,17 +53,19 @@ class Files:
 
 
 def check_folders(inserts: Sequence[Files]) -> None:
-    """Refuse two INSERTs into one folder, and one that reads what it writes, through others too."""
+    """Refuse two INSERTs into one folder or one in another's, and one that reads what it writes, through others too."""
     writers: dict[str, str] = {}
     for one in inserts:
         if one.written is None:
             continue
-        other = writers.get(folder(one.written))
-        if other is not None:
-            hint = "Give each INSERT a sink with a path of its own."
-            text = f"INSERT INTO {other} and INSERT INTO {one.sink} write to one folder, {one.written}"
-            raise PanesError("stream-options", text, None, hint)
-        writers[folder(one.written)] = one.sink
+        own = folder(one.written)
+        for path, other in writers.items():
+            if f"{own}/".startswith(f"{path}/") or f"{path}/".startswith(f"{own}/"):
+                hint = "Give each INSERT a sink with a path of its own."
+                both = "one folder" if path == own else "a folder and one inside it"
+                text = f"INSERT INTO {other} and INSERT INTO {one.sink} write to {both}, {one.written}"
+                raise PanesError("stream-options", text, None, hint)
+        writers[own] = one.sink
     for one in inserts:
         if one.written is not None and one in _readers_of(one, inserts):
             hint = "Give the sink a path that no stream of this script reads."

@@ -57,7 +57,7 @@ class _Lease:
         """Remove the files; those that stay are removed by the next user, a little later."""
         self.released.set()
         if self.thread.is_alive():
-            self.thread.join()
+            self.thread.join(LOST)  # a store that hangs does not keep a run from ending
         for file in self.files:
             with suppress(PanesError):
                 file.remove()

@@ -115,7 +115,7 @@ def _start_all(ready: Sequence[Ready], running: list[Running], how: Run) -> bool
         if how.stopped():
             return False
         running.append(one.start(how))
-        running[-1].wait_for_position()
+        running[-1].wait_for_position(how.stopped)
     how.started([one.name for one in running])
     return True
 
@@ -176,11 +176,11 @@ class Running:
     def name(self) -> str:
         return self.ready.insert.name
 
-    def wait_for_position(self) -> None:
+    def wait_for_position(self, stopped: Callable[[], bool]) -> None:
         """Dead letters are started first, and begin before what leaves them out."""
         insert = self.ready.insert
         if any(one.dead_letters_of is not None and begins_at_the_end(one) for one in insert.streams):
-            wait_for_position(self.query, self.ready.folder / "spark")
+            wait_for_position(self.query, self.ready.folder / "spark", stopped)
 
     def is_done(self) -> bool:
         if self.drains and self.query.isActive:
@@ -216,21 +216,21 @@ def _ready(one: Insert, how: Run) -> Ready:
     for sink in one.sinks:
         check_sink(sink, sink is one.sink and one.compiled.physical.changelog)
         check_loop(sink, one.streams)
-        delta.check_loop(sink, one.streams)
+        delta.check_loop(sink, one.streams, folder)
         check_connector(sink, how.spark)
         check_layout(sink, one.late is not None, how.spark)
     if one.sink.options["connector"] == CONNECTOR:
         check_result(kafka_sink(one.sink), one.sink.name, one.compiled)
     if one.late is not None and one.late.options["connector"] == CONNECTOR:
         check_columns(kafka_sink(one.late), one.late.name, [*one.streams[0].column_names, WATERMARK])
-    folder = store_path(one.folder, how.spark)
+    own = store_path(one.folder, how.spark)
     for sink in one.sinks:
         path = written_folder(sink)
-        if not began(folder):
+        if not began(own):
             check_unwritten(sink, how.spark)
         elif path is not None:
-            check_log(path, folder / "spark", how.spark)
-    old = read_record(folder)
+            check_log(path, own / "spark", how.spark)
+    old = read_record(own)
     shards = how.shards or (old.shards if old is not None else shards_of(how.spark))
     frames = {**how.frames, **declared(one.streams, how.frames, how.spark)}
     span = one.compiled.statement.span
@@ -238,16 +238,16 @@ def _ready(one: Insert, how: Run) -> Ready:
         refused_by_spark("parse-error", f"Spark refuses the query of INSERT INTO {one.sink.name}"),
         underlined_in([*([span] if span is not None else []), *one.views]),
     ):
-        builder = _builder(one, how, frames, shards, _control(folder, how.spark))
+        builder = _builder(one, how, frames, shards, _control(own, how.spark))
         df = builder.build(one.compiled.physical)
         _check_streaming(df, one.sink)
-        writer = _writer(df, one, folder / "spark", how)
+        writer = _writer(df, one, own / "spark", how)
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
     record = Record.of([*builder.identities, *whole], one.streams, shards)
     if old is not None:
         check_record(old, record)
-    return Ready(one, folder, writer, record)
+    return Ready(one, own, writer, record)
 
 
 def _check_streaming(df: DataFrame, sink: Sink) -> None:

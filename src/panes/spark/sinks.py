@@ -11,7 +11,7 @@ from panes.connectors import delta, jdbc, kafka, postgres
 from panes.errors import PanesError
 from panes.spark.batch_writers import own_writer
 from panes.spark.folders import FILES
-from panes.spark.kafka.broker import check_topics
+from panes.spark.kafka.broker import check_written_topic
 from panes.spark.late_rows import write_both
 from panes.spark.micro_batches import checkpoint_id
 from panes.spark.packages import check_packages, has_source
@@ -41,7 +41,8 @@ def check_connector(sink: Sink, spark: SparkSession) -> None:
         return
     check_packages(spark, sink)
     if connector == kafka.CONNECTOR:
-        check_topics(spark, kafka.kafka_sink(sink).spark, ())  # a broker may make a topic for its first record
+        written = kafka.kafka_sink(sink).spark
+        check_written_topic(spark, written, written["topic"])
     elif not has_source(spark, connector):
         raise PanesError("stream-options", f"Spark has no connector {connector} for the sink {sink.name}")
 

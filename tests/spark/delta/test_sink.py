@@ -36,7 +36,7 @@ def test_each_micro_batch_is_appended_once(spark: SparkSession, tmp_path: Path) 
         (put, first, 0),
         (put, first, 0),
         (put, second, 1),
-        (put, first, 0),
+        (put, second, 1),
         (another, second, 0),
     ]:
         writer(rows, batch)
@@ -75,13 +75,46 @@ def test_changes_are_applied_by_key(spark: SparkSession, tmp_path: Path) -> None
     assert DeltaTable(str(tmp_path / "t")).version() == 3
 
 
-def test_a_late_driver_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_behind(spark: SparkSession, tmp_path: Path) -> None:
+    """With a new checkpoint under an old id, numbers begin again: its rows must not be passed over in silence."""
     put = sinks.delta(id="a", path=str(tmp_path / "t"), key=["k"], changelog=True, create=True)
     old = spark.createDataFrame([("insert", "a", 1)], CHANGES)
     new = spark.createDataFrame([("update_postimage", "a", 2)], CHANGES)
-    for rows, batch in [(old, 0), (new, 1), (old, 0)]:
+    for rows, batch in [(old, 0), (new, 1)]:
         put(rows, batch)
+    with pytest.raises(PanesError) as caught:
+        put(old, 0)
+    assert caught.value.code == "state-mismatch"
     assert rows_of(tmp_path / "t") == [("a", 2)]
+
+
+def test_two_rows_of_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    """Which of them is the later one nobody can tell."""
+    put = sinks.delta(id="a", path=str(tmp_path / "t"), key="k", changelog=True, create=True)
+    with pytest.raises(Exception, match="PanesError: inconsistent-change: a key has two new rows in one micro-batch"):
+        put(spark.createDataFrame([("insert", "a", 1), ("update_postimage", "a", 2)], CHANGES), 0)
+    assert rows_of(tmp_path / "t") == []
+
+
+def test_your_own_write_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """Killed after the commit, before Spark took note: the micro-batch is in the table once."""
+
+    def run() -> None:
+        engine = Engine(spark)
+        engine.run(stream(tmp_path))
+        put = sinks.delta(id="board", path=str(tmp_path / "t"), key=["k", "b"], changelog=True, create=True)
+        writer = engine.sql(f"{SUMS} EMIT CHANGES").writeStream.foreachBatch(put)
+        writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start().awaitTermination()
+
+    run()
+    commits = tmp_path / "c" / "commits"
+    last = max(int(one.name) for one in commits.glob("[0-9]*"))
+    for name in (f"{last}", f".{last}.crc"):
+        (commits / name).unlink(missing_ok=True)
+    version = DeltaTable(str(tmp_path / "t")).version()
+    run()
+    assert rows_of(tmp_path / "t") == expected()
+    assert DeltaTable(str(tmp_path / "t")).version() == version
 
 
 @pytest.mark.parametrize("changelog", [False, True])
@@ -96,8 +129,11 @@ def test_drivers_at_once(spark: SparkSession, tmp_path: Path, changelog: bool) -
     other = sinks.delta(id="b", path=path, key=key, changelog=changelog)
 
     def drive(driver: sinks.Put, name: str) -> None:
-        for batch in range(3):
-            driver(spark.createDataFrame([("insert", f"{name}{batch}", n) for n in range(1)], CHANGES), batch)
+        try:
+            for batch in range(3):
+                driver(spark.createDataFrame([("insert", f"{name}{batch}", n) for n in range(1)], CHANGES), batch)
+        except PanesError as error:  # another driver is ahead
+            assert error.code == "state-mismatch"
 
     with ThreadPoolExecutor(5) as pool:
         done = [*(pool.submit(drive, driver, "a") for driver in drivers), pool.submit(drive, other, "b")]

@@ -68,6 +68,14 @@ def test_a_topic_that_is_missing(kafka: str, tmp_path: Path) -> None:
     assert f"Kafka at {kafka} has no topic find" in told
 
 
+def test_a_topic_of_a_sink_that_is_missing(kafka: str, tmp_path: Path) -> None:
+    """Of the result, and of dead letters."""
+    nowhere = f"connector = 'kafka', bootstrap_servers = '{kafka}', topic = 'fin'"
+    assert "has no topic fin" in refused(tmp_path, script(kafka, "fine", out=nowhere), "broker-failed")
+    dead = script(kafka, "fine", ", on_error = 'dead_letter', dead_letter = 'bad'")
+    assert "has no topic fin" in refused(tmp_path, f"CREATE SINK bad WITH ({nowhere}); {dead}", "broker-failed")
+
+
 def test_a_password(kafka_addresses: Addresses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The right one opens, the wrong one is told without being told."""
     monkeypatch.setenv("PANES_TEST_RIGHT", PASSWORD)

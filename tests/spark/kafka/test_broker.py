@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
-from panes.spark.kafka.broker import check_topics
+from panes.spark.kafka.broker import check_topics, check_written_topic
+from spark.kafka.topics import make
 
 pytestmark = pytest.mark.spark
 
@@ -31,3 +32,15 @@ def test_settings_that_cannot_be(kafka: str, spark: SparkSession) -> None:
     with pytest.raises(PanesError) as caught:
         check_topics(spark, options, ())
     assert "NONSENSE" in caught.value.message
+
+
+def test_a_topic_to_write(kafka: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must be there, unless the broker makes it for the first record: that of the tests does not."""
+    options = {"kafka.bootstrap.servers": kafka, "topic": "nowhere"}
+    with pytest.raises(PanesError) as caught:
+        check_written_topic(spark, options, "nowhere")
+    assert caught.value.code == "broker-failed"
+    make(spark, kafka, "somewhere")
+    check_written_topic(spark, options, "somewhere")
+    monkeypatch.setattr("panes.spark.kafka.broker.makes_topics", lambda *_: True)
+    check_written_topic(spark, options, "nowhere")

@@ -14,10 +14,11 @@ from panes.connectors.kafka import kafka_source
 from panes.functions import Functions
 from panes.script import steps
 from panes.spark.kafka.debezium import changes, decode_debezium
-from panes.spark.kafka.formats import VALUE, decode
+from panes.spark.kafka.formats import decode
 from panes.spark.kafka.source import PLACE
 from panes.spark.malformed import ERROR, Judged, sound
 from panes.spark.packages import has_source
+from panes.spark.text_values import VALUE
 
 pytestmark = pytest.mark.spark
 SCHEMA = "panes_topic string, panes_partition int, panes_offset bigint, panes_value binary"
@@ -55,13 +56,20 @@ def fails(spark: SparkSession, declared: Stream, value: str | bytes | None) -> s
 def test_json(spark: SparkSession) -> None:
     declared = stream("json", "a INT, `b c` STRUCT<x: ARRAY<INT>>, ts TIMESTAMP")
     rows = decoded(
-        spark, declared, ['{"a": 1, "b c": {"x": [1, 2]}, "new": 5}', ' \n{"ts": "2024-01-01T00:00:00.000001Z"}', "{}"]
+        spark,
+        declared,
+        ['{"a": 1, "b c": {"x": [1, 2]}, "new": 5}', ' \n{"ts": "2024-01-01T00:00:00.000001Z"}\n ', "{}"],
     )
     assert [(row["a"], row["b c"]) for row in rows] == [(1, Row(x=[1, 2])), (None, None), (None, None)]
     assert rows[1]["ts"].microsecond == 1
 
 
-@pytest.mark.parametrize("value", ['{"a": 1', '{"a": "x"}', '[{"a": 1}]', '"x"', "null", "", None, "17", '{"a": 1.5}'])
+BEHIND = ['{"a": 1}{"a": 2}', '{"a": 1} x', '{"a": 1},', '{"a": 1}}', '{"a": 1}} x', '{"a": 1}\n{"a": 2}', '{"a": 1}]']
+
+
+@pytest.mark.parametrize(
+    "value", ['{"a": 1', '{"a": "x"}', '[{"a": 1}]', '"x"', "null", "", None, "17", '{"a": 1.5}', *BEHIND]
+)
 def test_malformed_json(value: str | None, spark: SparkSession) -> None:
     text = fails(spark, stream("json", "a INT"), value)
     assert "the value of offset 40 in partition 3 of topic t is not json of the declared columns: " in text
@@ -70,7 +78,7 @@ def test_malformed_json(value: str | None, spark: SparkSession) -> None:
 def test_csv(spark: SparkSession) -> None:
     declared = stream("csv", "a INT, b STRING", ", csv.sep = ';'")
     assert [(row["a"], row["b"]) for row in decoded(spark, declared, ["1;x", ';"y;z"'])] == [(1, "x"), (None, "y;z")]
-    for value in ("1", "x;y", "1;x;y", "", None):
+    for value in ("1", "x;y", "1;x;y", "", None, "1;x\n2;y", '1;"x"\n2;y'):
         assert "offset 40" in fails(spark, declared, value)
 
 
@@ -110,6 +118,13 @@ def test_debezium(spark: SparkSession) -> None:
         (43, "update_postimage", 2, "d"),
         (44, "delete", 1, None),
     ]
-    for value in ('{"op": "t"}', '{"op": "d", "before": null}', '{"after": {"id": 1}}', '{"op": "c"}', "x"):
+    for value in (
+        '{"op": "t"}',
+        '{"op": "d", "before": null}',
+        '{"after": {"id": 1}}',
+        '{"op": "c"}',
+        "x",
+        '{"op": "c", "after": {"id": 1}} {"op": "d"}',
+    ):
         with pytest.raises(Exception, match="malformed-record"):
             checked(decode_debezium(records(spark, [value]), kafka_source(declared), declared), declared).collect()

@@ -13,7 +13,7 @@ from panes import Engine, sinks
 from panes.errors import PanesError
 from panes.spark.report import Report
 from spark.input_files import at, write_file
-from spark.kafka.topics import make, send
+from spark.kafka.topics import make, send, taken, without_repeats
 from spark.postgres.changes import Changing, held, script
 from spark.postgres.tables import Tables
 
@@ -213,3 +213,50 @@ def test_an_insert_needs_a_stream(spark: SparkSession, db: Tables) -> None:
             f"{dim(db)} CREATE SINK out WITH (connector = 'noop'); INSERT INTO out SELECT k FROM dim;", once=True
         )
     assert caught.value.code == "stream-options"
+
+
+def test_a_materialized_view_is_a_table(spark: SparkSession, db: Tables) -> None:
+    db.sql("CREATE MATERIALIZED VIEW dim AS SELECT 'a'::text AS k, 'Anna'::text AS name")
+    engine = Engine(spark)
+    engine.run(dim(db))
+    assert [tuple(row) for row in engine.sql("SELECT k, name FROM dim").collect()] == [("a", "Anna")]
+
+
+def test_late_rows_into_kafka_and_postgres(
+    kafka: str, spark: SparkSession, db: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results here and late rows there, and the other way round; each once, though a micro-batch is written again.
+
+    Where the database is, the environment says.
+    """
+    monkeypatch.setenv("PANES_TEST_URL", db.server.url)
+    stream = rows_of(
+        tmp_path, [[("a", 1, 1), ("b", 2, 15)], [("a", 4, 3), ("b", 8, 16), ("a", 16, 31)], [("b", 32, 5)]]
+    )
+    where = f"connector = 'kafka', bootstrap_servers = '{kafka}'"
+    table = (
+        f"connector = 'postgres', url = '${{ENV:PANES_TEST_URL}}', password = '{db.server.password}', create = 'true'"
+    )
+    query = "SELECT k, sum(v) AS n FROM s GROUP BY tumblingwindow('ss', 10), k"
+    pipeline = f"""{stream}
+        CREATE SINK sums WITH ({where}, topic = 'late-sums', key = 'k');
+        CREATE SINK missed WITH ({table}, table = '{db.schema}.missed');
+        CREATE SINK totals WITH ({table}, table = '{db.schema}.totals');
+        CREATE SINK letters WITH ({where}, topic = 'late-letters', key = 'k', headers = '_watermark');
+        INSERT INTO sums {query} LATE ROWS INTO missed;
+        INSERT INTO totals {query} LATE ROWS INTO letters;
+    """
+    make(spark, kafka, "late-sums", "late-letters")
+    Engine(spark).run(pipeline, checkpoint=tmp_path / "c", once=True)
+    for name in ("1-sums", "1-totals"):
+        forget_last(tmp_path / "c" / name)
+    Engine(spark).run(pipeline, checkpoint=tmp_path / "c", flush=True)
+
+    expected = [("a", 1), ("a", 16), ("b", 10)]
+    found = without_repeats(taken(spark, kafka, "late-sums"))
+    assert sorted((row["k"], row["n"]) for _, row in found) == expected
+    assert db.sql("SELECT k, n FROM totals ORDER BY k, n") == expected
+    late = [("a", 4, 15), ("b", 32, 31)]  # and the second that the clock was at
+    assert db.sql("SELECT k, v, extract(second FROM _watermark)::int FROM missed ORDER BY v") == late
+    letters = [row for _, row in without_repeats(taken(spark, kafka, "late-letters"))]
+    assert sorted((row["k"], row["v"], int(row["_watermark"][17:19])) for row in letters) == late

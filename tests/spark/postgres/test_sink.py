@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -16,7 +18,8 @@ from panes import sinks
 from panes.errors import PanesError
 from panes.spark.postgres import merge as module
 from panes.spark.postgres.sink import PostgresWriter
-from spark.postgres.tables import Tables
+from spark.input_files import write_file
+from spark.postgres.tables import Tables, tables
 
 pytestmark = pytest.mark.spark
 CHANGES = "_change_type string, id int, v string"
@@ -43,6 +46,25 @@ def test_rows_are_appended(spark: SparkSession, db: Tables) -> None:
     assert db.sql("SELECT id, v FROM t ORDER BY id") == [(1, "a"), (1, "a"), (2, None)]
     assert db.names() == {"t", "panes_sinks"}
     assert db.sql("SELECT id, target, batch FROM panes_sinks") == [("q", "t", 2)]
+
+
+def test_a_micro_batch_without_rows_makes_no_table(
+    spark: SparkSession, db: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is recorded all the same."""
+    staged: list[int] = []
+
+    def merge(*given: Any) -> bool:
+        staged.append(sum(name.startswith("panes_staging") for name in db.names()))
+        return merge_alone(*given)
+
+    merge_alone = module.merge
+    monkeypatch.setattr(module, "merge", merge)
+    put = writer(db, create=True)
+    for batch, values in enumerate(([(1,)], [])):
+        put(rows(spark, values, "id int"), batch)
+    assert staged == [1, 0]
+    assert db.sql("SELECT batch FROM panes_sinks") == [(1,)]
 
 
 def test_changes_are_applied_by_key(spark: SparkSession, db: Tables) -> None:
@@ -342,3 +364,60 @@ def test_psycopg_is_missing(postgres: Server, monkeypatch: pytest.MonkeyPatch) -
         put.check(SparkSession.active().createDataFrame([], "id int").schema)
     assert caught.value.code == "missing-package"
     assert "pip install 'panes[postgres]'" in str(caught.value)
+
+
+def test_two_rows_of_a_key(spark: SparkSession, db: Tables) -> None:
+    """Which of them is the later one nobody can tell."""
+    put = upserts(db, key="id")  # a name alone is one name
+    with pytest.raises(PanesError) as caught:
+        put(rows(spark, [("insert", 1, "a"), ("update_postimage", 1, "b")], CHANGES), 0)
+    assert caught.value.code == "inconsistent-change"
+    assert db.sql("SELECT * FROM t") == []
+
+
+@pytest.mark.parametrize("type_", ["timestamp(0) with time zone", "timestamp(3) with time zone[]"])
+def test_times_that_would_be_rounded(spark: SparkSession, db: Tables, type_: str) -> None:
+    db.sql(f"CREATE TABLE t (at {type_})")
+    value = "array(now())" if type_.endswith("]") else "now()"
+    with pytest.raises(PanesError) as caught:
+        writer(db)(spark.sql(f"SELECT {value} AS at"), 0)
+    assert caught.value.code == "sink-mismatch"
+    db.sql(f"ALTER TABLE t ALTER at TYPE {re.sub('[(].[)]', '(6)', type_)}")
+    writer(db)(spark.sql(f"SELECT {value} AS at"), 0)
+
+
+def test_a_schema_with_a_percent_sign(spark: SparkSession, postgres: Server) -> None:
+    with tables(postgres, '"100%s"') as db:
+        given = {"url": db.server.url, "password": db.server.password, "table": "100%s.t"}
+        sinks.postgres(id="q", create=True, **given)(rows(spark, [(1,)], "id int"), 0)
+        assert db.sql("SELECT id FROM t") == [(1,)]
+
+
+@pytest.mark.parametrize("word", ["se cret", "hun/ter", "cor#rect", "horse?x"])
+def test_a_url_that_is_wrong_does_not_tell_its_password(spark: SparkSession, word: str) -> None:
+    url = f"postgresql://me:{word}@127.0.0.1:1/x"
+    with pytest.raises(PanesError) as caught:
+        sinks.postgres(id="q", url=url, table="t")(rows(spark, [(1,)], "id int"), 0)
+    told = str(caught.value)
+    assert caught.value.code == "database-failed"
+    assert not any(part in told for part in (word, *re.split("[/#? ]", word)) if len(part) > 2)
+
+
+def test_your_own_write_stream(spark: SparkSession, db: Tables, tmp_path: Path) -> None:
+    """Killed after the merge, before Spark took note: the micro-batch is in the table once."""
+    sent = [{"id": n % 4, "v": n} for n in range(20)]
+    for number in range(2):
+        write_file(tmp_path / "in", number, sent[10 * number : 10 * number + 10])
+
+    def run() -> None:
+        lines = spark.readStream.schema("id int, v int").option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
+        put = writer(db, id="own", create=True)
+        started = lines.writeStream.foreachBatch(put).option("checkpointLocation", str(tmp_path / "c"))
+        started.trigger(availableNow=True).start().awaitTermination()
+
+    run()
+    for name in ("1", ".1.crc"):
+        (tmp_path / "c" / "commits" / name).unlink(missing_ok=True)
+    run()
+    assert db.sql("SELECT id, v FROM t ORDER BY v") == [(one["id"], one["v"]) for one in sent]
+    assert db.sql("SELECT id, batch FROM panes_sinks") == [("own", 1)]

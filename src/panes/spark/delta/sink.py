@@ -1,8 +1,8 @@
 """Delta out: a micro-batch is one commit, which carries the sink's id and the micro-batch's number.
 
 stage      the rows are computed, and written beside the table: always, since state is kept on the way
-commit     unless the table says that this micro-batch, or a later one, is in it; a commit fails if another driver
-           has committed in between, and is tried again from there
+commit     unless the table says that this micro-batch is in it; a commit fails if another driver has committed in
+           between, and is tried again from there
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ HELD = (
     *(ArrayType, MapType, StructType),
 )
 Put = Callable[[DataFrame, int], None]
+BEHIND = "Its checkpoint was replaced, or another query has the same id. Begin with another id and an empty table."
 ATTEMPTS = 20  # at a commit, when others commit as well
 
 
@@ -114,8 +115,12 @@ class DeltaWriter:
         raise PanesError("delta-failed", text, None, "Restart it when fewer write to the table.")
 
     def _has(self, table: DeltaTable, batch: int) -> bool:
+        """Whether a micro-batch is in the table. One before it cannot come: Spark repeats the last one only."""
         last = table.transaction_version(self.id)
-        return last is not None and last >= batch
+        if last is not None and last > batch:
+            text = f"{self.sink.path} has micro-batch {last} of the sink {self.id} already, and this is {batch}"
+            raise PanesError("state-mismatch", text, None, BEHIND)
+        return last == batch
 
     def _apply(self, table: DeltaTable, staged: Staged, columns: Sequence[str], properties: CommitProperties) -> None:
         from deltalake import write_deltalake

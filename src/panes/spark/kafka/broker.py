@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from panes.connectors.kafka import PASSED_ON
+from panes.connectors.kafka import PASSED_ON, SERVERS
 from panes.errors import PanesError, suggestion
 
 PATIENCE = {"request.timeout.ms": "10000", "default.api.timeout.ms": "10000"}
@@ -19,28 +20,62 @@ def check_topics(spark: SparkSession, options: Mapping[str, str], topics: Sequen
 
     `options` are those of Spark's reader or writer. Over Spark Connect nobody can ask.
     """
+    with _asked(spark, options) as admin:
+        found = set(admin.listTopics().names().get()) if admin is not None else set(topics)
+    _check(found, options, topics)
+
+
+def check_written_topic(spark: SparkSession, options: Mapping[str, str], topic: str) -> None:
+    """The same for a topic that is written, which some brokers make for its first record."""
+    with _asked(spark, options) as admin:
+        if admin is None:
+            return
+        found = set(admin.listTopics().names().get())
+        made = topic not in found and makes_topics(admin, spark._jvm)
+    if not made:
+        _check(found, options, [topic])
+
+
+def makes_topics(admin: Any, jvm: Any) -> bool:
+    """Whether brokers make a topic that is missing; those that do not say may."""
+    resource = jvm.org.apache.kafka.common.config.ConfigResource
+    node = admin.describeCluster().nodes().get().iterator().next()
+    broker = resource(resource.Type.BROKER, node.idString())
+    try:
+        settings = admin.describeConfigs(jvm.java.util.Collections.singleton(broker)).all().get().get(broker)
+    except Py4JJavaError:  # not everybody may ask
+        return True
+    found = settings.get("auto.create.topics.enable")
+    return found is None or str(found.value()).lower() != "false"
+
+
+@contextmanager
+def _asked(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Any]:
+    """A client of the brokers; what fails while it is used is theirs."""
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is None:
+        yield None
         return
-    servers = options["kafka.bootstrap.servers"]
     settings = jvm.java.util.Properties()
     for name, value in {**PATIENCE, **_client(options)}.items():
         settings.put(name, value)
     try:
         admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
         try:
-            found = set(admin.listTopics().names().get())
+            yield admin
         finally:
             admin.close()
     except Py4JJavaError as error:
         why = _cause(error.java_exception)
         hint = "Look at bootstrap_servers and the options kafka.…, and whether the broker runs."
-        raise PanesError("broker-failed", f"Kafka at {servers}: {why}", None, hint) from None
+        raise PanesError("broker-failed", f"Kafka at {options[SERVERS]}: {why}", None, hint) from None
+
+
+def _check(found: Collection[str], options: Mapping[str, str], topics: Sequence[str]) -> None:
     for topic in topics:
         if topic not in found:
-            raise PanesError(
-                "broker-failed", f"Kafka at {servers} has no topic {topic}", None, suggestion(topic, found)
-            )
+            text = f"Kafka at {options[SERVERS]} has no topic {topic}"
+            raise PanesError("broker-failed", text, None, suggestion(topic, found))
 
 
 def _client(options: Mapping[str, str]) -> dict[str, str]:

@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame
 from panes.catalog import Stream
 from panes.connectors.kafka import KafkaSource, value_columns
 from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
-from panes.spark.kafka.formats import VALUE, ddl, decode_json
 from panes.spark.malformed import ERROR, judgement
+from panes.spark.text_values import VALUE, ddl, decode_json
 
 OPERATIONS = ("c", "r", "u", "d")  # create, read by a snapshot, update, delete
 

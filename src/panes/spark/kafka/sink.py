@@ -12,10 +12,11 @@ from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
 from panes.logical.result_key import missing_of_key
 from panes.spark.expressions import quoted
-from panes.spark.kafka.formats import literal
+from panes.spark.kafka.record_ids import by_content, by_place, header
 from panes.spark.last_of_key import DELETED, last_of_key
+from panes.spark.text_values import literal
 
-ID = "panes-id"
+HEADERS = "array<struct<key: string, value: binary>>"
 JSON = {  # what Spark would leave out: NULLs, and what is below a millisecond
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -50,18 +51,17 @@ def put_kafka(rows: DataFrame, batch: int, sink: KafkaSink, changelog: bool, sin
 
 def records(rows: DataFrame, sink: KafkaSink, changelog: bool, batch: str) -> DataFrame:
     """Key, value and headers of a micro-batch's records; `batch` is its checkpoint and its number."""
-    value = _json(rows.columns, sink.parser)
     if changelog and sink.changes == Changes.UPSERT:
         value = _json([name for name in rows.columns if name != CHANGE], sink.parser)
-        value = f"CASE WHEN NOT {DELETED} THEN {value} END"
-        rows = last_of_key(rows, sink.key)
-    place = "spark_partition_id(), '/', monotonically_increasing_id() & 8589934591"  # Spark numbers rows in 33 bits
-    headers = [
-        _header(ID, f"concat({literal(batch)}, '/', {place})"),
-        *(_header(name, quoted(name)) for name in sink.headers),
-    ]
+        last = last_of_key(rows, sink.key)  # sorted by key
+        return by_place(_records(last, sink, f"CASE WHEN NOT {DELETED} THEN {value} END"), batch)
+    return by_content(_records(rows, sink, _json(rows.columns, sink.parser)), batch)
+
+
+def _records(rows: DataFrame, sink: KafkaSink, value: str) -> DataFrame:
     key = [f"{_key(sink)} AS key"] if sink.key else []
-    return rows.selectExpr(*key, f"{value} AS value", f"array({', '.join(headers)}) AS headers")
+    headers = ", ".join(header(name, quoted(name)) for name in sink.headers)
+    return rows.selectExpr(*key, f"{value} AS value", f"CAST(array({headers}) AS {HEADERS}) AS headers")
 
 
 def _json(columns: Sequence[str], options: Mapping[str, str]) -> str:
@@ -75,7 +75,3 @@ def _key(sink: KafkaSink) -> str:
     if len(sink.key) > 1:
         return _json(sink.key, sink.parser)
     return f"CAST({quoted(sink.key[0])} AS STRING)"
-
-
-def _header(name: str, sql: str) -> str:
-    return f"struct({literal(name)} AS key, CAST(CAST({sql} AS STRING) AS BINARY) AS value)"

@@ -14,9 +14,10 @@ from panes.kernels.changelog.changes import CHANGE
 from panes.spark.expressions import quoted
 from panes.spark.kafka.broker import check_topics
 from panes.spark.kafka.debezium import changes, decode_debezium
-from panes.spark.kafka.formats import VALUE, decode, held, text
+from panes.spark.kafka.formats import decode, held
 from panes.spark.malformed import Judged, sound
 from panes.spark.packages import check_packages
+from panes.spark.text_values import VALUE, text
 
 PLACE = (
     f"concat('the value of offset ', {held('offset')}, ' in partition ', {held('partition')}, "

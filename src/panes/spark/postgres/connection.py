@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from panes.connectors.postgres import Database
 from panes.errors import PanesError
+from panes.spark.last_of_key import two_rows_of_a_key
 
 if TYPE_CHECKING:
     import psycopg
@@ -22,6 +23,7 @@ SETTINGS = """
 """
 # SQLSTATE of texts that PostgreSQL cannot hold, and of a NULL where none may be.
 NUL, NOT_NULL = ("22021", "22P05"), "23502"
+TWICE = "21000"  # a statement that updates a row twice
 
 
 @contextmanager
@@ -75,13 +77,15 @@ def _failure(error: psycopg.Error, database: Database) -> PanesError:
         hint = "Keep rows without it out, or give the table a key that takes NULLs: UNIQUE NULLS NOT DISTINCT (…)."
         text = f"a row has no {error.diag.column_name}, which is in the key of the table"
         return PanesError("database-failed", text, None, hint)
+    if error.sqlstate == TWICE:
+        return two_rows_of_a_key()
     if error.sqlstate is None:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "Look at url and password, and whether the server runs and lets you in."
-        return PanesError("database-failed", f"PostgreSQL at {database.place}: {first}", None, hint)
+        return PanesError("database-failed", f"PostgreSQL at {database.place}: {database.masked(first)}", None, hint)
     said = [error.diag.message_primary, error.diag.message_detail, error.diag.context]
     text = "; ".join(" ".join(one.split()) for one in said if one)
-    return PanesError("database-failed", f"PostgreSQL at {database.place}: {text}")
+    return PanesError("database-failed", f"PostgreSQL at {database.place}: {database.masked(text)}")
 
 
 def identifier(name: str) -> str:

@@ -22,25 +22,28 @@ def merge(connection: psycopg.Connection[Any], staged: Staged, target: Target, s
     with transaction(connection):
         if not _is_next(connection, target, sink, batch):
             return False
-        ((rows,),) = execute(connection, f"SELECT count(*) FROM {staged.table} WHERE {staged.counts}").fetchall()
-        if rows != staged.rows:
-            text = (
-                f"{staged.rows} rows were copied for {target.table.name}, and {rows} are there: did the server crash?"
-            )
-            raise PanesError("database-failed", text, None, "Start the query again.")
-        for statement in statements(staged, target):
-            execute(connection, statement)
+        if staged.rows:  # else there is no table
+            _check_staged(connection, staged, target)
+            for statement in statements(staged, target):
+                execute(connection, statement)
         connection.execute(
-            f"UPDATE {target.beside(SINKS)} SET batch = %s, written = now() WHERE id = %s AND target = %s".encode(),
+            f"UPDATE {_record(target)} SET batch = %s, written = now() WHERE id = %s AND target = %s".encode(),
             (batch, sink, target.table.name),
         )
     return True
 
 
+def _check_staged(connection: psycopg.Connection[Any], staged: Staged, target: Target) -> None:
+    ((rows,),) = execute(connection, f"SELECT count(*) FROM {staged.table} WHERE {staged.counts}").fetchall()
+    if rows != staged.rows:
+        text = f"{staged.rows} rows were copied for {target.table.name}, and {rows} are there: did the server crash?"
+        raise PanesError("database-failed", text, None, "Start the query again.")
+
+
 def _is_next(connection: psycopg.Connection[Any], target: Target, sink: str, batch: int) -> bool:
     """Lock what is recorded of a sink, and compare."""
     who = (sink, target.table.name)
-    record = target.beside(SINKS)
+    record = _record(target)
     connection.execute(f"INSERT INTO {record} VALUES (%s, %s, -1, now()) ON CONFLICT DO NOTHING".encode(), who)
     query = f"SELECT batch FROM {record} WHERE id = %s AND target = %s FOR UPDATE"
     ((recorded,),) = connection.execute(query.encode(), who).fetchall()
@@ -51,6 +54,11 @@ def _is_next(connection: psycopg.Connection[Any], target: Target, sink: str, bat
         )
         raise PanesError("state-mismatch", text, None, hint)
     return bool(recorded < batch)
+
+
+def _record(target: Target) -> str:
+    """The table of the sinks, in SQL with values: a % of a name is none of them."""
+    return target.beside(SINKS).replace("%", "%%")
 
 
 def statements(staged: Staged, target: Target) -> list[str]:

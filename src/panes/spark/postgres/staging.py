@@ -61,8 +61,22 @@ def staging_prefix(sink: str) -> str:
     return f"{STAGING}_{hashlib.sha256(sink.encode()).hexdigest()[:12]}_"
 
 
+@dataclass(frozen=True)
+class StagingTable:
+    """Where the rows of an attempt go. The first task that has some makes it: many micro-batches have none."""
+
+    name: str
+    create: str
+
+    def make(self, connection: psycopg.Connection[Any]) -> None:
+        """Tasks take turns: PostgreSQL does not make a table once if two ask for it at the same time."""
+        with transaction(connection):
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.name,))
+            execute(connection, self.create)
+
+
 @contextmanager
-def staging_table(connection: psycopg.Connection[Any], name: str, target: Target) -> Iterator[str]:
+def staging_table(connection: psycopg.Connection[Any], name: str, target: Target) -> Iterator[StagingTable]:
     """A table for as long as an attempt takes. It is not logged: what a crash of the server leaves is counted."""
     table = target.beside(name)
     needed = () if target.null_safe else target.key
@@ -71,15 +85,14 @@ def staging_table(connection: psycopg.Connection[Any], name: str, target: Target
     ]
     deleted = [f"{DELETED} boolean NOT NULL"] if target.key else []
     own = [f"{ATTEMPT} bigint NOT NULL DEFAULT txid_current()", *deleted]
-    execute(connection, f"CREATE UNLOGGED TABLE {table} ({', '.join([*own, *columns])})")
     try:
-        yield table
+        yield StagingTable(table, f"CREATE UNLOGGED TABLE IF NOT EXISTS {table} ({', '.join([*own, *columns])})")
     finally:
         if not connection.closed:
             execute(connection, f"DROP TABLE IF EXISTS {table}")
 
 
-def stage(rows: DataFrame, database: Database, table: str, target: Target) -> Staged:
+def stage(rows: DataFrame, database: Database, table: StagingTable, target: Target) -> Staged:
     """Copy the rows of a micro-batch, on the executors; of a row that is deleted, its key is enough."""
     names = [name for name in rows.columns if name != CHANGE or not target.key]
     key = {name.lower() for name in target.key}
@@ -93,15 +106,16 @@ def stage(rows: DataFrame, database: Database, table: str, target: Target) -> St
         ]
         cells = [(deleted, BooleanType()), *rest]
         columns = [DELETED, *columns]
-    copy = _copier(database, f"COPY {table} ({', '.join(identifier(name) for name in columns)}) FROM STDIN")
+    sql = f"COPY {table.name} ({', '.join(identifier(name) for name in columns)}) FROM STDIN"
+    copy = _copier(database, table, sql)
     copied = rows.select(copy_line(cells).alias("line")).mapInArrow(copy, COPIED).collect()
-    return Staged(table, tuple(row["attempt"] for row in copied), sum(row["rows"] for row in copied))
+    return Staged(table.name, tuple(row["attempt"] for row in copied), sum(row["rows"] for row in copied))
 
 
 Copy = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def _copier(database: Database, sql: str) -> Copy:
+def _copier(database: Database, table: StagingTable, sql: str) -> Copy:
     """What a task does: one transaction with all its lines, or nothing at all where it has none."""
 
     def copy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -110,12 +124,14 @@ def _copier(database: Database, sql: str) -> Copy:
         if first is None:
             return
         rows = 0
-        with connected(database) as connection, transaction(connection):
-            with connection.cursor() as cursor, cursor.copy(sql.encode()) as out:
-                for batch in chain([first], filled):
-                    rows += batch.num_rows
-                    out.write(joined(batch.column(0)))
-            ((attempt,),) = execute(connection, "SELECT txid_current()").fetchall()
+        with connected(database) as connection:
+            table.make(connection)
+            with transaction(connection):
+                with connection.cursor() as cursor, cursor.copy(sql.encode()) as out:
+                    for batch in chain([first], filled):
+                        rows += batch.num_rows
+                        out.write(joined(batch.column(0)))
+                ((attempt,),) = execute(connection, "SELECT txid_current()").fetchall()
         yield pa.RecordBatch.from_pydict({"attempt": [attempt], "rows": [rows]})
 
     return copy

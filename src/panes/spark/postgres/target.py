@@ -23,7 +23,7 @@ RECORD = "(id text, target text, batch bigint NOT NULL, written timestamptz NOT 
 NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
 TABLE = """
     SELECT c.oid, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relname = %(name)s AND c.relkind IN ('r', 'p', 'f', 'v') AND
+    WHERE c.relname = %(name)s AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND
         CASE WHEN %(schema)s::text IS NULL THEN pg_table_is_visible(c.oid) ELSE n.nspname = %(schema)s END
 """
 COLUMNS = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,7 @@ ACCEPTED: dict[type[t.DataType], tuple[str, ...]] = {
     t.TimestampType: ("timestamptz",),
     t.TimestampNTZType: ("timestamp",),
 }
+SECONDS = re.compile(r"timestamp\([0-5]\)")  # that PostgreSQL rounds
 JSON = {  # as the records of Kafka: NULLs too, and times to the microsecond
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -94,11 +96,11 @@ def accepts(stored: Stored, type_: t.DataType) -> bool:
         return stored.name in ("json", "jsonb")
     if isinstance(type_, t.ArrayType):
         element = stored.element
-        return element is not None and accepts(Stored(element, element, None, stored.digits), type_.elementType)
+        return element is not None and accepts(Stored(element, stored.sql, None, stored.digits), type_.elementType)
     if stored.name == "numeric":
         needed = _digits(type_)
         return needed is not None and (stored.digits is None or _fits(needed, stored.digits))
-    return stored.name in ACCEPTED.get(type(type_), ())
+    return stored.name in ACCEPTED.get(type(type_), ()) and SECONDS.match(stored.sql) is None
 
 
 def _digits(type_: t.DataType) -> tuple[int, int] | None:
