@@ -388,8 +388,8 @@ def test_times_that_would_be_rounded(spark: SparkSession, db: Tables, type_: str
 
 def test_a_schema_with_a_percent_sign(spark: SparkSession, postgres: Server) -> None:
     with tables(postgres, '"100%s"') as db:
-        given = {"url": db.server.url, "password": db.server.password, "table": "100%s.t"}
-        sinks.postgres(id="q", create=True, **given)(rows(spark, [(1,)], "id int"), 0)
+        put = sinks.postgres(id="q", url=db.server.url, password=db.server.password, table="100%s.t", create=True)
+        put(rows(spark, [(1,)], "id int"), 0)
         assert db.sql("SELECT id FROM t") == [(1,)]
 
 
