@@ -58,4 +58,4 @@ def test_what_is_no_checkpoint(tmp_path: Path, spark: SparkSession) -> None:
     done = CliRunner().invoke(app, ["state", str(tmp_path)])
     assert done.exit_code == 1
     assert "is not a checkpoint" in done.output
-    assert CliRunner().invoke(app, ["state", str(tmp_path / "nowhere")]).exit_code == 2
+    assert CliRunner().invoke(app, ["state", str(tmp_path / "nowhere")]).exit_code == 1
