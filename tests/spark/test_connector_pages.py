@@ -41,8 +41,8 @@ def script_of(page: str, known: dict[str, str]) -> str:
 
 
 def python_of(page: str, known: dict[str, str]) -> list[str]:
-    blocks = blocks_of((PAGES / page).read_text(encoding="utf-8"))
-    return [replaced(block.text, known) for block in blocks if block.language == "python"]
+    blocks = [one for one in blocks_of((PAGES / page).read_text(encoding="utf-8")) if one.language == "python"]
+    return replaced("\0".join(block.text for block in blocks), known).split("\0")
 
 
 def replaced(text: str, known: dict[str, str]) -> str:

@@ -31,11 +31,15 @@ def test_a_log_that_begins_in_the_middle(last: int, tmp_path: Path, spark: Spark
 
 
 def test_a_log_that_is_there_is_left_alone(tmp_path: Path, spark: SparkSession) -> None:
-    for folder in (tmp_path / "spark" / "commits", tmp_path / "out" / "_spark_metadata"):
+    log = tmp_path / "out" / "_spark_metadata"
+    for folder in (tmp_path / "spark" / "commits", log):
         folder.mkdir(parents=True)
-        (folder / "3").write_text("v1")
+        for number in range(4):
+            (folder / str(number)).write_text(f"v1\nfiles of {number}")
     begin_log(str(tmp_path / "out"), LocalPath(tmp_path / "spark"), spark)
-    assert [file.name for file in (tmp_path / "out" / "_spark_metadata").iterdir()] == ["3"]
+    assert {file.name: file.read_text() for file in log.iterdir()} == {
+        str(number): f"v1\nfiles of {number}" for number in range(4)
+    }
 
 
 @pytest.mark.parametrize("left", [["9.compact"], ["9.compact", "10"]])
