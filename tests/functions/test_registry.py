@@ -1,12 +1,15 @@
 """The registries: names without case, each once, and everything that the language promises is there."""
 
+import re
+from pathlib import Path
+
 import pytest
 from present import present
 from pyspark.sql import functions as spark
 
 from panes.errors import PanesError
 from panes.functions import Functions
-from panes.functions.aggregates import SPARK_ONLY
+from panes.functions.refused import REFUSED
 from panes.functions.registry import Registry
 from panes.functions.taken import BOUNDS, WINDOWS, taken
 from panes.sql.windows import USAGE
@@ -53,25 +56,32 @@ def test_everything_promised_is_there() -> None:
 
 def test_what_spark_alone_has_is_not_ours() -> None:
     functions = Functions()
-    assert not [name for name in SPARK_ONLY if name in functions.aggregates]
+    assert not [name for name in REFUSED if name in functions.aggregates]
 
 
 def test_every_aggregate_of_spark_is_known() -> None:
     """One that is not would be taken for a scalar function. Some of PySpark's are no functions of SQL."""
-    known = {*Functions().aggregates, *SPARK_ONLY, "listagg_distinct", "product", "string_agg_distinct", "sum_distinct"}
+    known = {*Functions().aggregates, *REFUSED, "listagg_distinct", "product", "string_agg_distinct", "sum_distinct"}
     aggregates = [name for name in spark.__all__ if "Aggregate function" in (getattr(spark, name).__doc__ or "")]
     assert len(aggregates) > 50 and not set(aggregates) - known
 
 
-def test_distinct_goes_with_count_sum_and_avg() -> None:
+def test_what_takes_distinct() -> None:
     functions = Functions()
     entries = [present(functions.aggregates.get(name)) for name in functions.aggregates]
     distinct = {entry.name for entry in entries if entry.distinct}
-    assert distinct == {"count", "sum", "avg"}
+    assert distinct == {"count", "sum", "avg", "try_sum", "try_avg", "listagg"}
 
 
 def test_what_grows_with_its_input() -> None:
     functions = Functions()
     entries = [present(functions.aggregates.get(name)) for name in functions.aggregates]
     holding = {entry.name for entry in entries if entry.holds_rows}
-    assert holding == {"collect_list", "collect_set", "median", "percentile"}
+    percentiles = {"median", "percentile", "percentile_cont", "percentile_disc"}
+    assert holding == {"collect_list", "collect_set", "listagg", "mode", *percentiles}
+
+
+def test_the_page_names_every_aggregate() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/aggregates.md").read_text()
+    named = set(re.findall(r"`(\w+)", page))
+    assert not {*Functions().aggregates, *REFUSED} - named

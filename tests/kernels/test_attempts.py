@@ -19,7 +19,8 @@ import pyarrow as pa
 import pytest
 
 from panes.frames import Edge, Unit
-from panes.kernels.aggregates.accumulators import Accumulator, accumulator
+from panes.kernels.aggregates.accumulator import Accumulator
+from panes.kernels.aggregates.accumulators import accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import AFTER, DELETE, INSERT
 from panes.kernels.changelog.normalize import Normalize

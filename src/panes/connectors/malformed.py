@@ -13,6 +13,9 @@ KAFKA = {"key": "binary", "topic": "string", "partition": "int", "offset": "bigi
          "headers": "array<struct<key:string,value:binary>>"}  # fmt: skip
 
 
+OPTION = "mode"  # of Spark's readers: what becomes of malformed records
+
+
 def check_malformed(stream: Stream) -> None:
     """Refuse what a stream cannot do with malformed records."""
     if stream.on_error not in ("fail", "dead_letter"):
@@ -22,9 +25,9 @@ def check_malformed(stream: Stream) -> None:
         raise _refused(f"on_error and dead_letter of {stream.name} do not go together", hint)
     if stream.on_error == "dead_letter" and not _can_be_malformed(stream):
         raise _refused(f"no record of {stream.name} is ever malformed", "It is for records with columns of a format.")
-    if stream.options.get("connector") in LINES and any(name.lower() == "mode" for name in stream.options):
+    if stream.options.get("connector") in LINES and any(name.lower() == OPTION for name in stream.options):
         hint = "on_error says what becomes of malformed records; none is dropped silently."
-        raise _refused(f"{stream.name} has an option mode", hint)
+        raise _refused(f"{stream.name} has an option {OPTION}", hint)
 
 
 def _can_be_malformed(stream: Stream) -> bool:

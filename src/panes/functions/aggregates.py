@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import assert_never
 
 from panes.functions.signature import Param, Signature, Takes
+from panes.functions.within import Within
 
 
 class Cast(Enum):
@@ -15,6 +17,8 @@ class Cast(Enum):
     DOUBLE = "double"
     EXACT = "bigint for whole numbers, double for others; decimals stay"
     RANKED = "double for strings; numbers, dates and timestamps stay"
+    BITS = "nothing; only whole numbers are taken"
+    TEXT = "string; only what is not nested nor binary is taken"
 
 
 class Pick(Enum):
@@ -30,7 +34,7 @@ class Aggregate:
 
     `compares`: it compares values of its last argument. `hashes`: its argument is hashed before it is folded.
     `made_of`: other aggregates that it is computed from where its values are doubles or whole numbers. `picks`: in a
-    frame its value is that of one row. `star`: it takes `*`.
+    frame its value is that of one row. `star`: it takes `*`. `within`: what WITHIN GROUP is to it.
     """
 
     name: str
@@ -45,6 +49,27 @@ class Aggregate:
     hashes: bool = False
     made_of: tuple[str, ...] = ()
     picks: Pick | None = None
+    within: Within = Within.NOTHING
+
+    @property
+    def usage(self) -> str:
+        """How it is called.
+
+        >>> aggregate("percentile_cont").usage
+        'percentile_cont(percentage) WITHIN GROUP (ORDER BY x)'
+        """
+        text = self.signature.usage(self.name)
+        match self.within:
+            case Within.NOTHING:
+                return text
+            case Within.VALUE:
+                return f"{text} WITHIN GROUP (ORDER BY x)"
+            case Within.PERHAPS_VALUE:
+                return f"{text}, or {self.name}() WITHIN GROUP (ORDER BY x)"
+            case Within.ORDER:
+                return f"{text} [WITHIN GROUP (ORDER BY key, …)]"
+            case _:
+                assert_never(self.within)
 
 
 _X = Signature((Param("x"),))
@@ -60,6 +85,10 @@ _X_ABOUT = Signature(
 )
 _X_WITHIN = Signature((Param("x"), Param("rsd", Takes.ERROR, optional=True)))
 _CONDITION = Signature((Param("condition", Takes.CONDITION),))
+_AT = Signature((Param("percentage", Takes.PERCENTAGE),))
+_PAIR = Signature((Param("y"), Param("x")))
+_TEXTS = Signature((Param("x"), Param("delimiter", Takes.TEXT, optional=True)))
+_MODE = Signature((Param("x"), Param("deterministic", Takes.BOOLEAN, optional=True)))
 _FIRST = Signature((Param("x"), Param("ignore_nulls", Takes.BOOLEAN, optional=True)))
 
 AGGREGATES = (
@@ -86,6 +115,30 @@ AGGREGATES = (
     Aggregate("median", _X, holds_rows=True, cast=Cast.DOUBLE),
     Aggregate("percentile", _X_AT, holds_rows=True, cast=Cast.DOUBLE),
     Aggregate("percentile_approx", _X_ABOUT, ("approx_percentile",), cast=Cast.RANKED),
+    Aggregate("percentile_cont", _AT, holds_rows=True, cast=Cast.DOUBLE, within=Within.VALUE),
+    Aggregate("percentile_disc", _AT, holds_rows=True, cast=Cast.DOUBLE, within=Within.VALUE),
+    Aggregate("mode", _MODE, holds_rows=True, compares=True, within=Within.PERHAPS_VALUE),
+    Aggregate("listagg", _TEXTS, ("string_agg",), distinct=True, holds_rows=True, cast=Cast.TEXT, within=Within.ORDER),
+    Aggregate("count_if", _CONDITION),
+    Aggregate("try_sum", _X, distinct=True, cast=Cast.EXACT),
+    Aggregate("try_avg", _X, distinct=True, cast=Cast.EXACT),
+    Aggregate("bit_and", _X, cast=Cast.BITS),
+    Aggregate("bit_or", _X, cast=Cast.BITS),
+    Aggregate("bit_xor", _X, cast=Cast.BITS),
+    Aggregate("skewness", _X, cast=Cast.DOUBLE),
+    Aggregate("kurtosis", _X, cast=Cast.DOUBLE),
+    Aggregate("corr", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("covar_pop", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("covar_samp", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("regr_count", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("regr_avgx", _PAIR, cast=Cast.EXACT),
+    Aggregate("regr_avgy", _PAIR, cast=Cast.EXACT),
+    Aggregate("regr_sxx", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("regr_syy", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("regr_sxy", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("regr_slope", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("regr_intercept", _PAIR, cast=Cast.DOUBLE),
+    Aggregate("regr_r2", _PAIR, cast=Cast.DOUBLE),
 )
 
 _BY_NAME = {aggregate.name: aggregate for aggregate in AGGREGATES}
@@ -94,19 +147,3 @@ _BY_NAME = {aggregate.name: aggregate for aggregate in AGGREGATES}
 def aggregate(name: str) -> Aggregate:
     """The row of an aggregate by its own name, not an alias."""
     return _BY_NAME[name]
-
-
-# Spark's other aggregates: known by name, so that they are refused here and not taken for scalar functions.
-SPARK_ONLY = frozenset(
-    """
-    approx_top_k approx_top_k_accumulate approx_top_k_combine bit_and bit_or bit_xor
-    bitmap_and_agg bitmap_construct_agg bitmap_or_agg collect_union corr count_if count_min_sketch covar_pop
-    covar_samp grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
-    kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
-    kurtosis listagg measure mode percentile_cont percentile_disc regr_avgx regr_avgy regr_count
-    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy schema_of_variant_agg skewness string_agg
-    theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum tuple_intersection_agg_double
-    tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer tuple_union_agg_double
-    tuple_union_agg_integer vector_avg vector_sum
-    """.split()
-)

@@ -19,6 +19,7 @@ class Takes(Enum):
     COUNT = "a constant integer, 0 or more"
     POSITIVE = "a constant integer above 0"
     PERCENTAGE = "a constant from 0 to 1, or an array of them"
+    TEXT = "a constant text"
     ERROR = "a constant from 0.001 to 0.39"
 
 

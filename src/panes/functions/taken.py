@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from panes.functions.aggregates import AGGREGATES, SPARK_ONLY
+from panes.functions.aggregates import AGGREGATES
 from panes.functions.over import OVER_FUNCTIONS
+from panes.functions.refused import REFUSED
 
 WINDOWS = frozenset(("tumblingwindow", "hoppingwindow", "sessionwindow", "countwindow", "slidingwindow", "statewindow"))
 BOUNDS = frozenset(("window_start", "window_end", "window_trigger"))
@@ -18,7 +19,7 @@ def taken(name: str) -> str | None:
     from sqlglot.dialects import Spark  # here, since workers read the tables of functions and need no sqlglot
 
     name = name.lower()
-    if name in SPARK_ONLY or any(name in (one.name, *one.aliases) for one in AGGREGATES):
+    if name in REFUSED or any(name in (one.name, *one.aliases) for one in AGGREGATES):
         return "an aggregate"
     if any(name == one.name for one in OVER_FUNCTIONS):
         return "an OVER function"

@@ -91,10 +91,13 @@ def definitions(plan: Plan) -> Definitions:
 
 def call_text(call: Argument, below: Definitions) -> str:
     """A call, written out: function, arguments and what it leaves out."""
-    args = ", ".join(written_out(arg, below) for arg in call.args)
+    written = [written_out(arg, below) for arg in call.args]
+    args, keys = ", ".join(written[: call.own]), written[call.own :]
+    order = ", ".join(f"{key} {way.full.lower()}" for key, way in zip(keys, call.within, strict=True))
+    within = f" within group (order by {order})" if order else ""
     nulls = " ignore nulls" if call.ignore_nulls else ""
     condition = f" filter (where {written_out(call.condition, below)})" if call.condition is not None else ""
-    return f"{call.function}({'distinct ' if call.distinct else ''}{args}){nulls}{condition}"
+    return f"{call.function}({'distinct ' if call.distinct else ''}{args}){within}{nulls}{condition}"
 
 
 def over_call_text(call: OverCall, below: Definitions) -> str:

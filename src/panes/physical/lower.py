@@ -205,7 +205,7 @@ def _placement(
 def _argument(name: str, call: Call) -> Argument:
     condition = call.filter.sql if call.filter is not None else None
     args = tuple(arg.sql for arg in call.args)
-    return Argument(name, call.name, args, call.distinct, bool(call.ignore_nulls), condition, call.sql)
+    return Argument(name, call.name, args, call.distinct, bool(call.ignore_nulls), condition, call.sql, call.within)
 
 
 # ── Stateful functions ────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from panes.frames import Frame
+from panes.functions.within import Direction
 from panes.sql.window_kinds import WindowKind
 
 
@@ -70,7 +71,10 @@ class Placement:
 
 @dataclass(frozen=True)
 class Argument:
-    """A call as the kernels see it: a function's name and the texts of its arguments."""
+    """A call as the kernels see it: a function's name and the texts of its arguments.
+
+    `within` says which way the keys of WITHIN GROUP sort: they are the last arguments.
+    """
 
     output: str
     function: str
@@ -79,6 +83,12 @@ class Argument:
     ignore_nulls: bool = False
     condition: str | None = None
     text: str = ""
+    within: tuple[Direction, ...] = ()
+
+    @property
+    def own(self) -> int:
+        """How many arguments stand inside its parentheses."""
+        return len(self.args) - len(self.within)
 
 
 @dataclass(frozen=True)

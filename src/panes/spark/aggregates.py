@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
@@ -9,10 +10,12 @@ from pyspark.sql import DataFrame
 
 from panes.errors import PanesError
 from panes.functions.aggregates import Cast, aggregate
-from panes.functions.signature import LIMITS
-from panes.kernels.aggregates.accumulators import Accumulator, Constant, Finish, accumulator, argument_cast
+from panes.functions.signature import LIMITS, Takes
+from panes.functions.within import Direction
+from panes.kernels.aggregates.accumulator import Accumulator, Constant, Finish
+from panes.kernels.aggregates.accumulators import accumulator, argument_cast
 from panes.kernels.aggregates.grouping import Fold
-from panes.kernels.spark_types import decimal, ranked_type
+from panes.kernels.spark_types import INTEGRAL, decimal, ranked_type
 from panes.physical import plan as physical
 from panes.spark.expressions import compared_type, known_type, quoted, type_of
 from panes.spark.projection import Projection
@@ -96,34 +99,70 @@ class Prepared:
     types: tuple[str, ...]
     constant: Constant = None
     accuracy: int | None = None
+    delimiter: str | None = None
+    within: tuple[Direction, ...] = ()
 
     @property
     def options(self) -> list[str]:
         """The constants as they stand in the name of a state."""
         constant = [*self.constant] if isinstance(self.constant, tuple) else self.constant
-        return [str(given) for given in (constant, self.accuracy) if given is not None]
+        found = [str(given) for given in (constant, self.accuracy) if given is not None]
+        found += [repr(self.delimiter)] if self.delimiter is not None else []
+        return [*found, *(way.full.lower() for way in self.within)]
 
 
 def prepared(argument: physical.Argument, below: DataFrame) -> Prepared:
     """The arguments of an aggregate, cast where it takes only a few types."""
     row = aggregate(argument.function)
-    limited = row.signature.limited
-    args = () if argument.args == ("*",) else argument.args[:limited]
-    types = [known_type(arg, below) for arg in args]
-    for arg in args if argument.distinct else args[-1:] if row.compares else ():
+    values, keys = values_and_keys(argument)
+    types = [known_type(arg, below) for arg in values]
+    for arg in (*(values if argument.distinct else values[-1:] if row.compares else ()), *keys):
         compared_type(arg, below)
+    _check_types(argument, types)
     wanted = [argument_cast(argument.function, type_) or type_ for type_ in types]
-    cast = [as_type(*given) for given in zip(args, types, wanted, strict=True)]
-    constant = None
-    if limited is not None and len(argument.args) > limited:
+    cast = [as_type(*given) for given in zip(values, types, wanted, strict=True)]
+    limited, constant = row.signature.limited, None
+    if limited is not None and argument.own > limited:
         constant = _constant(argument, limited, LIMITS[row.signature.params[limited].takes], below)
     if row.hashes:
         return Prepared((f"CASE WHEN {cast[0]} IS NOT NULL THEN xxhash64({cast[0]}) END",), ("bigint",), constant)
     if row.cast is Cast.RANKED and ranked_type(wanted[0]) is None:
         message = f"{argument.text} is of {wanted[0]}; {row.name} takes numbers, dates and timestamps"
         raise PanesError("function-arguments", message)
-    accuracy = row.signature.named(argument.args).get("accuracy")
-    return Prepared(tuple(cast), tuple(wanted), constant, None if accuracy is None else int(accuracy))
+    given = row.signature.named(argument.args[: argument.own])
+    accuracy, delimiter = given.get("accuracy"), given.get("delimiter")
+    return Prepared(
+        (*cast, *(f"({key})" for key in keys)),
+        (*wanted, *(known_type(key, below) for key in keys)),
+        constant,
+        None if accuracy is None else int(accuracy),
+        None if delimiter is None else _text(delimiter, below),
+        argument.within,
+    )
+
+
+def values_and_keys(argument: physical.Argument) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is aggregated, and the keys that order it. What WITHIN GROUP orders by may be what is aggregated."""
+    row = aggregate(argument.function)
+    own, keys = argument.args[: argument.own], argument.args[argument.own :]
+    if row.within.is_value and keys:
+        return keys, ()
+    constants = (Takes.TEXT, Takes.POSITIVE, *LIMITS)
+    values = own if own != ("*",) else ()
+    return tuple(arg for at, arg in enumerate(values) if row.signature.param(at).takes not in constants), keys
+
+
+def _check_types(argument: physical.Argument, types: Sequence[str]) -> None:
+    """Refuse what Spark would: bits of what is no whole number, texts of what is nested, or binary."""
+    cast = aggregate(argument.function).cast
+    for type_ in types:
+        message = f"{argument.text} is of {type_}"
+        if cast is Cast.BITS and type_ not in INTEGRAL:
+            hint = "It takes whole numbers: CAST(x AS BIGINT)."
+            raise PanesError("function-arguments", message, None, hint)
+        if cast is Cast.TEXT and (type_ == "binary" or type_.endswith(">")):
+            hint = "It takes texts: unhex(listagg(hex(x))) for bytes, to_json(x) for what is nested."
+            raise PanesError("function-arguments", message, None, hint)
 
 
 def as_type(sql: str, type_: str, wanted: str) -> str:
@@ -137,7 +176,16 @@ def as_type(sql: str, type_: str, wanted: str) -> str:
 
 def accumulated(function: str, argument: physical.Argument, given: Prepared) -> Accumulator:
     """The accumulator of an aggregate over the arguments of a call, which may be made of several."""
-    found = accumulator(function, given.types, argument.distinct, argument.ignore_nulls, given.constant, given.accuracy)
+    found = accumulator(
+        function,
+        given.types,
+        argument.distinct,
+        argument.ignore_nulls,
+        given.constant,
+        given.accuracy,
+        given.delimiter,
+        given.within,
+    )
     if found is None:
         raise PanesError("not-executable", f"{argument.text} has no accumulator yet")
     return found
@@ -153,3 +201,9 @@ def _constant(argument: physical.Argument, index: int, between: tuple[float, flo
         message = f"{text} in {argument.text} is not from {between[0]:g} to {between[1]:g}"
         raise PanesError("function-arguments", message)
     return numbers if several else numbers[0]
+
+
+def _text(sql: str, below: DataFrame) -> str:
+    """A constant of Spark's as a text."""
+    value = below.sparkSession.sql(f"SELECT CAST({sql} AS STRING) AS v").collect()[0]["v"]
+    return "" if value is None else str(value)

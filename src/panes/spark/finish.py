@@ -7,7 +7,7 @@ from string import Template
 
 from pyspark.sql import SparkSession
 
-from panes.kernels.aggregates.accumulators import Finish
+from panes.kernels.aggregates.accumulator import Finish
 from panes.spark.failing_rows import MOST_COLUMNS
 
 
@@ -20,6 +20,8 @@ def finished(finish: Finish, value: str, call: str, row: Mapping[str, str], spar
     if type_ is None:
         return text
     cast = f"CAST({text} AS {type_})"
+    if finish.tries:
+        return f"TRY_{cast}"
     if spark.conf.get("spark.sql.ansi.enabled") != "true":
         return cast
     said = f"PanesError: value-failed: {call} is beyond {type_.upper()}"

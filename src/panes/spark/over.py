@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from panes.functions import Functions
 from panes.functions.aggregates import aggregate
 from panes.functions.over import OverFunction
-from panes.kernels.aggregates.accumulators import AS_IS, Finish
+from panes.kernels.aggregates.accumulator import AS_IS, Finish
 from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
 from panes.kernels.over.calls import AGGREGATE, Frame, OrderKey, OverCall

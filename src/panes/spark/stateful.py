@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, assert_never
 from pyspark.sql import DataFrame
 
 from panes.functions.stateful.built_ins import BuiltIn, Role
-from panes.kernels.aggregates.accumulators import AS_IS, Finish, argument_cast
+from panes.kernels.aggregates.accumulator import AS_IS, Finish
+from panes.kernels.aggregates.accumulators import argument_cast
 from panes.kernels.stateful.call import StatefulCall
 from panes.kernels.stateful.functions import StatefulFunctions
 from panes.kernels.stateful.user_functions import UserFunction

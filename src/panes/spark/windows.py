@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
-from panes.kernels.aggregates.accumulators import AS_IS, Accumulator
+from panes.kernels.aggregates.accumulator import AS_IS, Accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from panes.errors import PanesError, suggestion
+from panes.errors import PanesError
 from panes.functions import Functions
-from panes.functions.aggregates import SPARK_ONLY
+from panes.functions.aggregates import AGGREGATES, Aggregate
+from panes.functions.refused import REFUSED
+from panes.functions.within import Within
 from panes.sql.arguments import checked
 from panes.sql.calls import Call, Place, calls_in, rewrite_calls
 from panes.sql.expr import Expr
@@ -17,7 +19,7 @@ from panes.sql.tokens import Token, span_of
 
 def is_aggregate(place: Place, functions: Functions) -> bool:
     """An aggregate of the window: with OVER it is an OVER function instead."""
-    return place.over_start is None and (place.name in functions.aggregates or place.name in SPARK_ONLY)
+    return place.over_start is None and (place.name in functions.aggregates or place.name in REFUSED)
 
 
 def rewrite_aggregates(tokens: Sequence[Token], functions: Functions, mappings: Mappings) -> tuple[Token, ...]:
@@ -36,12 +38,12 @@ def normalise(call: Call, functions: Functions) -> Call:
     """A checked aggregate under its own name (`mean` is `avg`)."""
     aggregate = functions.aggregates.get(call.name)
     if aggregate is None:
-        hint = suggestion(call.name, functions.aggregates)
         message = f"the aggregate {call.name} has no incremental form in Panes"
-        raise PanesError("unknown-function", message, call.span, hint)
-    call = checked(call, aggregate.signature)
+        raise PanesError("unknown-function", message, call.span, REFUSED[call.name])
+    call = _checked_within(call, aggregate)
     if call.distinct and not aggregate.distinct:
-        hint = "DISTINCT goes with count, sum and avg."
+        *names, last = [one.name for one in AGGREGATES if one.distinct]
+        hint = f"DISTINCT goes with {', '.join(names)} and {last}."
         raise PanesError("function-arguments", f"{aggregate.name} takes no DISTINCT", call.span, hint)
     if call.ignore_nulls is not None and not aggregate.ignores_nulls_on_request:
         raise PanesError("function-arguments", f"{aggregate.name} takes no IGNORE or RESPECT NULLS", call.span)
@@ -54,6 +56,27 @@ def normalise(call: Call, functions: Functions) -> Call:
     if any(arg.sql == "*" for arg in args) and (not aggregate.star or len(args) > 1 or call.distinct):
         raise PanesError("function-arguments", f"{aggregate.name} takes no *", call.span, "Only count(*) does.")
     return replace(call, name=aggregate.name, args=args, ignore_nulls=ignore or None)
+
+
+def _checked_within(call: Call, aggregate: Aggregate) -> Call:
+    """The call with its own arguments checked, and those of WITHIN GROUP as far as it takes them."""
+    own, keys, usage = call.args[: call.own], call.args[call.own :], f"Usage: {aggregate.usage}."
+    if keys and aggregate.within is Within.NOTHING:
+        raise PanesError("function-arguments", f"{aggregate.name} takes no WITHIN GROUP", call.span)
+    if aggregate.within is Within.VALUE and not keys:
+        raise PanesError("function-arguments", f"{aggregate.name} needs WITHIN GROUP (ORDER BY …)", call.span, usage)
+    if aggregate.within.is_value and len(keys) > 1:
+        raise PanesError("function-arguments", f"{aggregate.name} takes one key in WITHIN GROUP", keys[1].span, usage)
+    if aggregate.within is Within.PERHAPS_VALUE:
+        if keys and own:
+            message = f"{aggregate.name} is given its value twice: as an argument and in WITHIN GROUP"
+            raise PanesError("function-arguments", message, call.span, usage)
+        return call if keys else replace(call, args=checked(call, aggregate.signature).args[:1])
+    if call.distinct and keys and [key.key for key in keys] != [arg.key for arg in own[:1]]:
+        message = f"with DISTINCT, WITHIN GROUP of {aggregate.name} orders by the value itself"
+        raise PanesError("function-arguments", message, keys[0].span, usage)
+    mine = checked(replace(call, args=own, within=()), aggregate.signature)
+    return replace(call, args=(*mine.args, *keys))
 
 
 def _check_not_nested(tokens: Sequence[Token], place: Place, functions: Functions) -> None:

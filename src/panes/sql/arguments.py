@@ -55,6 +55,8 @@ def _fits(arg: Expr, takes: Takes) -> bool:
             return True
         case Takes.BOOLEAN:
             return arg.boolean is not None
+        case Takes.TEXT:
+            return not arg.columns
         case Takes.COUNT:
             return isinstance(arg.constant, int) and arg.constant >= 0
         case Takes.POSITIVE:

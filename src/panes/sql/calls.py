@@ -1,6 +1,6 @@
-"""Function calls in a sequence of tokens: `f(args) [IGNORE NULLS] [FILTER (…)] [IGNORE NULLS] [OVER …]`.
+"""Function calls in a sequence of tokens: `f(args) [WITHIN GROUP (…)] [IGNORE NULLS] [FILTER (…)] [OVER …]`.
 
-IGNORE NULLS may also stand inside the parentheses, after any argument.
+FILTER and IGNORE NULLS come in either order. IGNORE NULLS may also stand inside the parentheses, after any argument.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from panes.errors import PanesError
+from panes.functions.within import Direction
 from panes.source import Span
 from panes.sql.expr import Expr
 from panes.sql.lambdas import Names, parameters_at, refuse_parameters
-from panes.sql.over import Over, expr_list, over_length, parse_over
+from panes.sql.over import OrderKey, Over, expr_list, order_keys, over_length, parse_over
 from panes.sql.tokens import Token, TokenType, closing, span_of, top_level
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call; `name` is in lower case and `ignore_nulls` is None where nothing was said."""
+    """One call; `name` is in lower case and `ignore_nulls` is None where nothing was said.
+
+    `within` says which way the keys of WITHIN GROUP sort: they are the last of `args`.
+    """
 
     name: str
     args: tuple[Expr, ...] = ()
@@ -27,15 +31,24 @@ class Call:
     ignore_nulls: bool | None = None
     filter: Expr | None = None
     over: Over | None = None
+    within: tuple[Direction, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def sql(self) -> str:
         """The call in canonical form, without its OVER."""
-        args = ", ".join(arg.sql for arg in self.args)
+        own, keys = self.args[: self.own], self.args[self.own :]
+        args = ", ".join(arg.sql for arg in own)
+        order = ", ".join(f"{key.sql}{way.sql}" for key, way in zip(keys, self.within, strict=True))
+        within = f" WITHIN GROUP (ORDER BY {order})" if order else ""
         nulls = {None: "", True: " IGNORE NULLS", False: " RESPECT NULLS"}[self.ignore_nulls]
         condition = f" FILTER (WHERE {self.filter.sql})" if self.filter else ""
-        return f"{self.name}({'DISTINCT ' if self.distinct else ''}{args}){nulls}{condition}"
+        return f"{self.name}({'DISTINCT ' if self.distinct else ''}{args}){within}{nulls}{condition}"
+
+    @property
+    def own(self) -> int:
+        """How many arguments stand inside its parentheses."""
+        return len(self.args) - len(self.within)
 
     @property
     def parts(self) -> tuple[Expr, ...]:
@@ -67,6 +80,7 @@ def find_call(tokens: Sequence[Token], index: int) -> Place | None:
     if tokens[index].word == "FILTER" and [token.word for token in tokens[index + 2 : index + 3]] == ["WHERE"]:
         return None  # a clause of the call before it
     close = end = closing(tokens, index + 1)
+    end += within_length(tokens, end + 1)
     while True:
         words = [token.word for token in tokens[end + 1 : end + 4]]
         if words[:2] in (["IGNORE", "NULLS"], ["RESPECT", "NULLS"]):
@@ -77,6 +91,12 @@ def find_call(tokens: Sequence[Token], index: int) -> Place | None:
             break
     length = over_length(tokens, end + 1)
     return Place(tokens[index].name.lower(), index, close, end + length, end + 1 if length else None)
+
+
+def within_length(tokens: Sequence[Token], start: int) -> int:
+    """How many tokens the WITHIN GROUP clause at `start` has; 0 if none is there."""
+    words = [token.word for token in tokens[start : start + 3]]
+    return closing(tokens, start + 2) - start + 1 if words == ["WITHIN", "GROUP", "("] else 0
 
 
 def calls_in(tokens: Sequence[Token]) -> Iterator[Place]:
@@ -125,7 +145,8 @@ def parse_call(tokens: Sequence[Token], place: Place, rewrite: Rewrite = tuple) 
     inside, ignore_nulls = _without_nulls_clause(inside)
     condition: Expr | None = None
     end = place.over_start if place.over_start is not None else place.end + 1
-    index = place.close + 1
+    index = place.close + 1 + within_length(tokens, place.close + 1)
+    keys = order_keys(rewrite(tokens[place.close + 4 : index - 1])) if index > place.close + 1 else ()
     while index < end:
         if tokens[index].word == "FILTER":
             last = closing(tokens, index + 1)
@@ -147,13 +168,19 @@ def parse_call(tokens: Sequence[Token], place: Place, rewrite: Rewrite = tuple) 
         over = parse_over((*clause[:2], *rewrite(clause[2:-1]), *clause[-1:]) if len(clause) > 2 else clause)
     return Call(
         place.name,
-        tuple(expr_list(inside[1:] if distinct else inside)),
+        (*expr_list(inside[1:] if distinct else inside), *(key.expr for key in keys)),
         distinct,
         ignore_nulls,
         condition,
         over,
+        tuple(Direction(key.descending, _unless_usual(key)) for key in keys),
         span_of(tokens[place.start : place.end + 1]),
     )
+
+
+def _unless_usual(key: OrderKey) -> bool | None:
+    """Whether NULLs come first, where that is not what is usual in this direction."""
+    return None if key.nulls_first is not key.descending else key.nulls_first
 
 
 def _without_nulls_clause(inside: tuple[Token, ...]) -> tuple[tuple[Token, ...], bool | None]:

@@ -116,6 +116,14 @@ def parse_window_spec(tokens: Sequence[Token], span: Span) -> Over:
     )
 
 
+def order_keys(tokens: Sequence[Token]) -> tuple[OrderKey, ...]:
+    """The keys of `ORDER BY …`, which is all that stands in WITHIN GROUP."""
+    if not tokens or tokens[0].word != "ORDER BY" or len(tokens) == 1:
+        at = tokens[0].span if tokens else None
+        raise PanesError("parse-error", "WITHIN GROUP is written (ORDER BY key, …)", at)
+    return tuple(_order_key(item) for item in split(tokens[1:], TokenType.COMMA))
+
+
 def expr_list(tokens: Sequence[Token]) -> list[Expr]:
     """Expressions between commas."""
     parts = split(tokens, TokenType.COMMA)

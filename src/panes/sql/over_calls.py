@@ -8,6 +8,7 @@ from dataclasses import replace
 from panes.errors import PanesError, suggestion
 from panes.frames import Edge, Unit
 from panes.functions import Functions
+from panes.functions.refused import REFUSED
 from panes.sql import aggregates
 from panes.sql.arguments import checked
 from panes.sql.calls import Call, Place, calls_in, rewrite_calls
@@ -42,10 +43,12 @@ def normalise(call: Call, functions: Functions) -> Call:
     _check_frame(over)
     function = functions.over.get(call.name)
     if function is None:
-        if call.name not in functions.aggregates:
+        if call.name not in functions.aggregates and call.name not in REFUSED:
             close = suggestion(call.name, [*functions.over, *functions.aggregates, *functions.stateful.names()])
             raise PanesError("unknown-function", f"{call.name} is not an OVER function", call.span, close)
         return aggregates.normalise(call, functions)
+    if call.within:
+        raise PanesError("function-arguments", f"{call.name} takes no WITHIN GROUP", call.span)
     call = checked(call, function.signature)
     if call.distinct or call.filter is not None:
         what = "DISTINCT" if call.distinct else "FILTER"

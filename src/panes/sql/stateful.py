@@ -62,6 +62,8 @@ def normalise(call: Call, functions: Functions) -> Call:
     """A checked stateful call: its condition in `filter`, only PARTITION BY left in `over`."""
     function = functions.stateful.get(call.name)
     assert function is not None and call.span is not None
+    if call.within:
+        raise PanesError("unsupported-clause", f"WITHIN GROUP in the stateful call {call.name}", call.span)
     call = checked(call, function.signature)
     _refuse_over_inside(call)
     if call.distinct:

@@ -32,7 +32,7 @@ def is_window(name: str) -> bool:
 
 def parse_window(call: Call) -> Kind:
     """A window from its call; every restriction of its arguments and its OVER is checked here."""
-    if call.distinct or call.filter is not None or call.ignore_nulls is not None:
+    if call.distinct or call.within or call.filter is not None or call.ignore_nulls is not None:
         raise PanesError("window-arguments", f"{call.name} takes plain arguments", call.span, _usage(call))
     return _PARSERS[call.name](call)
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
+from operator import and_, or_, xor
 from random import Random
 from typing import Any
 
@@ -18,7 +20,9 @@ from hypothesis import strategies as st
 from present import present
 
 from panes.functions.aggregates import AGGREGATES
-from panes.kernels.aggregates.accumulators import Accumulator, accumulator, argument_cast
+from panes.functions.within import Direction
+from panes.kernels.aggregates.accumulator import Accumulator
+from panes.kernels.aggregates.accumulators import accumulator, argument_cast
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.spark.blob import from_bytes, to_bytes
 
@@ -85,6 +89,76 @@ def root(value: float | None) -> float | None:
     return None if value is None else math.sqrt(value)
 
 
+def pairs(rows: Rows) -> Rows:
+    """Pairs (y, x) of corr(y, x): both are there."""
+    return [(y, x) for y, x in rows if y is not None and x is not None]
+
+
+def product(rows: Rows, of: str) -> float | None:
+    """The sum of products of distances from the means; NaN where a value is not finite."""
+    columns = {"y": [y for y, _ in pairs(rows)], "x": [x for _, x in pairs(rows)]}
+    left, right = columns[of[0]], columns[of[1]]
+    if not left or not all(map(math.isfinite, left + right)):
+        return math.nan if left else None
+    away = [math.fsum(values) / len(values) for values in (left, right)]
+    return math.fsum((a - away[0]) * (b - away[1]) for a, b in zip(left, right, strict=True))
+
+
+def over(value: float | None, by: float | None) -> float | None:
+    return None if value is None or not by else value / by
+
+
+def correlation(rows: Rows) -> float | None:
+    xx, yy = product(rows, "xx"), product(rows, "yy")
+    if not xx or not yy or len(pairs(rows)) < 2:
+        return None
+    return over(product(rows, "yx"), math.sqrt(xx * yy))
+
+
+def intercept(rows: Rows) -> float | None:
+    slope = over(product(rows, "yx"), product(rows, "xx"))
+    return None if slope is None else mean([y for y, _ in pairs(rows)]) - slope * mean([x for _, x in pairs(rows)])
+
+
+def r2(rows: Rows) -> float | None:
+    xx, yy, yx = (product(rows, of) for of in ("xx", "yy", "yx"))
+    if not xx or yy is None or yx is None:
+        return None
+    return 1.0 if yy == 0 else yx * yx / xx / yy
+
+
+def bits(value: float) -> int:
+    """A whole number for each double."""
+    return {0.0: 0, 1.0: 5, 2.0: 6, -3.5: -7, 1e9: 12}.get(value, 1)
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def moment(values: list[float], power: int) -> float | None:
+    """The mean of powers of distances from the mean, over the standard deviation to that power."""
+    spread = variance(values, 0)
+    if not spread or spread != spread:
+        return spread or None
+    middle = math.fsum(values) / len(values)
+    return float(math.fsum((value - middle) ** power for value in values) / len(values) / spread ** (power / 2))
+
+
+def excess(value: float | None) -> float | None:
+    return None if value is None else value - 3
+
+
+def most_frequent(values: list[float]) -> float | None:
+    """Of several the least; NaN is one value, and greater than all."""
+    counts: dict[tuple[bool, float], int] = {}
+    for one in values:
+        key = (True, 0.0) if one != one else (False, one)
+        counts[key] = counts.get(key, 0) + 1
+    nan, least_ = min((key for key, count in counts.items() if count == max(counts.values())), default=(False, None))
+    return math.nan if nan else least_
+
+
 # The value of each aggregate over a group of rows, x a double.
 DEFINITIONS: dict[str, Callable[[Rows], Any]] = {
     "count": lambda rows: len(given_x(rows)),
@@ -110,11 +184,38 @@ DEFINITIONS: dict[str, Callable[[Rows], Any]] = {
     "median": lambda rows: percentile(given_x(rows), 0.5),
     "percentile": lambda rows: percentile(given_x(rows), 0.3),
     "percentile_approx": lambda rows: at_rank(given_x(rows), 0.3),
+    "percentile_cont": lambda rows: percentile(given_x(rows), 0.3),
+    "percentile_disc": lambda rows: at_rank(given_x(rows), 0.3),
+    "mode": lambda rows: most_frequent(given_x(rows)),
+    "listagg": lambda rows: "".join(map(str, given_x(rows))) if given_x(rows) else None,
+    "count_if": lambda rows: sum(x > 0 for x in given_x(rows)),
+    "try_sum": lambda rows: sum(given_x(rows)) if given_x(rows) else None,
+    "try_avg": lambda rows: sum(given_x(rows)) / len(given_x(rows)) if given_x(rows) else None,
+    "bit_and": lambda rows: reduce(and_, map(bits, given_x(rows))) if given_x(rows) else None,
+    "bit_or": lambda rows: reduce(or_, map(bits, given_x(rows))) if given_x(rows) else None,
+    "bit_xor": lambda rows: reduce(xor, map(bits, given_x(rows))) if given_x(rows) else None,
+    "skewness": lambda rows: moment(given_x(rows), 3),
+    "kurtosis": lambda rows: excess(moment(given_x(rows), 4)),
+    "corr": correlation,
+    "covar_pop": lambda rows: over(product(rows, "yx"), len(pairs(rows))),
+    "covar_samp": lambda rows: over(product(rows, "yx"), len(pairs(rows)) - 1),
+    "regr_count": lambda rows: len(pairs(rows)),
+    "regr_avgx": lambda rows: mean([x for _, x in pairs(rows)]) if pairs(rows) else None,
+    "regr_avgy": lambda rows: mean([y for y, _ in pairs(rows)]) if pairs(rows) else None,
+    "regr_sxx": lambda rows: product(rows, "xx"),
+    "regr_syy": lambda rows: product(rows, "yy"),
+    "regr_sxy": lambda rows: product(rows, "yx"),
+    "regr_slope": lambda rows: over(product(rows, "yx"), product(rows, "xx")),
+    "regr_intercept": intercept,
+    "regr_r2": r2,
 }
 DISTINCT: dict[str, Callable[[Rows], Any]] = {
     "count": lambda rows: len(unique(given_x(rows))),
     "sum": lambda rows: sum(unique(given_x(rows))) if given_x(rows) else None,
     "avg": lambda rows: sum(unique(given_x(rows))) / len(unique(given_x(rows))) if given_x(rows) else None,
+    "try_sum": lambda rows: sum(unique(given_x(rows))) if given_x(rows) else None,
+    "try_avg": lambda rows: sum(unique(given_x(rows))) / len(unique(given_x(rows))) if given_x(rows) else None,
+    "listagg": lambda rows: "".join(dict.fromkeys(map(str, given_x(rows)))) if given_x(rows) else None,
 }
 IGNORING: dict[str, Callable[[Rows], Any]] = {
     "first": lambda rows: next(iter(given_x(rows)), None),
@@ -123,12 +224,18 @@ IGNORING: dict[str, Callable[[Rows], Any]] = {
 }
 
 # As the pre-projection hands them over: conditions are Booleans, approx_count_distinct sees hashes.
-COLUMN = {"bool_and": "positive", "bool_or": "positive", "approx_count_distinct": "hash"}
+COLUMN = {"approx_count_distinct": "hash", "listagg": "text"}
+COLUMN |= dict.fromkeys(("bool_and", "bool_or", "count_if"), "positive")
+COLUMN |= dict.fromkeys(("bit_and", "bit_or", "bit_xor"), "bits")
+PAIRED = ("corr", "covar_", "regr_")
 Numbered = tuple[int, Any, Any, bool]  # place in the stream's order, x, y, whether the condition keeps it
 
 
 def found(function: str, **options: Any) -> Accumulator:
-    types = ["double", "double"] if function.endswith("_by") else ["double"]
+    types = ["double", "double"] if function.endswith("_by") or function.startswith(PAIRED) else ["double"]
+    types = {"text": ["string"], "bits": ["int"]}.get(COLUMN.get(function, ""), types)
+    if function in ("percentile_cont", "percentile_disc"):
+        options = {**options, "constant": 0.3, "within": (Direction(),)}
     if function == "percentile":
         types, options = ["double", "decimal(1,1)"], {**options, "constant": "0.3"}
     if function == "percentile_approx":
@@ -145,6 +252,8 @@ def folded(grouping: Grouping, type_: pa.DataType, rows: list[Numbered]) -> pa.T
         "x": pa.array(x, type_),
         "y": pa.array([row[2] for row in rows], pa.float64()),
         "keep": pa.array([row[3] for row in rows], pa.bool_()),
+        "text": pa.array([None if one is None else str(one) for one in x], pa.string()),
+        "bits": pa.array([None if one is None else bits(one) for one in x], pa.int32()),
         "positive": pa.array([None if one is None else one > 0 for one in x], pa.bool_()),
         "hash": pa.array([None if one is None else hash("nan" if one != one else one) for one in x], pa.int64()),
     }
@@ -363,7 +472,8 @@ def test_count_distinct_of_several_arguments() -> None:
 
 
 def test_what_has_no_accumulator_says_so() -> None:
-    assert accumulator("corr", ["double", "double"]) is None
+    assert accumulator("histogram_numeric", ["double"]) is None
+    assert accumulator("bit_and", ["double"]) is None
     assert accumulator("min", ["double"], distinct=True) is None
 
 

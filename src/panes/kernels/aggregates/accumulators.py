@@ -1,71 +1,33 @@
 """Accumulators: for each aggregate how rows are folded, how partial results merge, and what comes out.
 
-The texts `fold`, `merge` and `evaluate` are DuckDB's: `$x`, `$y` are arguments, `$w` the condition, `$s` the state,
-`$o` a row's place in the stream's order. `finish` is Spark's (`$v` is the value), so that types, overflow and rounding
-are Spark's own. To add an aggregate, add a row to `panes.functions.aggregates.AGGREGATES` and an entry here.
+To add an aggregate, add a row to `panes.functions.aggregates.AGGREGATES` and an entry here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from string import Template
-from typing import TypeAlias, assert_never
+from dataclasses import dataclass, replace
+from typing import assert_never
 
 from panes.functions.aggregates import Cast, aggregate
+from panes.functions.within import Direction
+from panes.kernels.aggregates.accumulator import (
+    ARGUMENTS,
+    AS_IS,
+    Accumulator,
+    Asked,
+    Constant,
+    Finish,
+    Sketched,
+    given,
+    sketched,
+)
+from panes.kernels.aggregates.kept_values import discrete_percentile, listed, listed_once, mode, percentile
+from panes.kernels.aggregates.pairs import BOTH, VALUES, of_pairs
 from panes.kernels.sketches.distinct import distinct
+from panes.kernels.sketches.moments import Moments
 from panes.kernels.sketches.quantiles import Quantiles
-from panes.kernels.sketches.sketch import Sketch
 from panes.kernels.spark_types import INTEGRAL, decimal, ranked_type, sortable
-
-ARGUMENTS = ("x", "y", *(f"x{number}" for number in range(3, 256)))
-
-
-@dataclass(frozen=True)
-class Finish:
-    """What Spark makes of a value `$v`, and the type that it casts this to in the end, if to any."""
-
-    value: str = "$v"
-    cast: str | None = None
-
-
-AS_IS = Finish()
-
-
-@dataclass(frozen=True)
-class Sketched:
-    """A sketch of what `given` makes of `$x`; `value` is made of `$v`, what it finds."""
-
-    sketch: Sketch
-    given: str = "$x"
-    value: str = "$v"
-
-
-@dataclass(frozen=True)
-class Accumulator:
-    """`value_type` is the Spark type of what `evaluate` gives; `counts` restricts the rows that are folded.
-
-    `compact` makes a state smaller that was folded or merged; `evaluate` takes one that was not made so, too.
-    `holds_values`: a state can hold many values; a sketch, so many at most. `in_window` is `fold` where DuckDB takes
-    another text for a window.
-    """
-
-    fold: str
-    merge: str
-    evaluate: str
-    value_type: str
-    finish: Finish
-    counts: str | None = None
-    ordered: bool = False
-    compact: str | None = None
-    holds_values: bool = False
-    in_window: str | None = None
-    sketched: Sketched | None = None
-
-    @property
-    def is_value(self) -> bool:
-        """Whether a state is the value."""
-        return self.evaluate == "$s"
 
 
 def argument_cast(function: str, type_: str) -> str | None:
@@ -82,25 +44,12 @@ def argument_cast(function: str, type_: str) -> str | None:
             return "bigint" if type_ in INTEGRAL else "double"
         case Cast.RANKED:
             return "double" if type_ == "string" else None
+        case Cast.BITS:
+            return None
+        case Cast.TEXT:
+            return "string"
         case _:
             assert_never(cast)
-
-
-Constant: TypeAlias = float | tuple[float, ...] | None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a call asks of an aggregate: over arguments of which Spark types, and with which constant."""
-
-    types: Sequence[str]
-    ignore_nulls: bool = False
-    constant: Constant = None
-    accuracy: int | None = None
-
-    @property
-    def x(self) -> str:
-        return self.types[0]
 
 
 def accumulator(
@@ -110,14 +59,35 @@ def accumulator(
     ignore_nulls: bool = False,
     constant: Constant = None,
     accuracy: int | None = None,
+    delimiter: str | None = None,
+    within: tuple[Direction, ...] = (),
 ) -> Accumulator | None:
     """The accumulator of an aggregate over arguments of these Spark types; None if it has none here."""
     found = (OF_DISTINCT if distinct else ACCUMULATORS).get(function)
-    return found(Asked(types, ignore_nulls, constant, accuracy)) if found is not None else None
+    return found(Asked(types, ignore_nulls, constant, accuracy, delimiter, within)) if found is not None else None
 
 
 def _count(asked: Asked) -> Accumulator:
-    return Accumulator("count(*) $w", "sum($s)::BIGINT", "$s", "bigint", AS_IS, _given(asked.types))
+    return Accumulator("count(*) $w", "sum($s)::BIGINT", "$s", "bigint", AS_IS, given(asked.types))
+
+
+def _count_if() -> Accumulator:
+    return Accumulator("count(*) $w", "sum($s)::BIGINT", "$s", "bigint", AS_IS, "$x")
+
+
+def _bits(function: str, x: str) -> Accumulator | None:
+    if x not in INTEGRAL:
+        return None
+    return Accumulator(f"{function}($x) $w", f"{function}($s)", "$s", x, AS_IS)
+
+
+def _trying(found: Accumulator) -> Accumulator:
+    return replace(found, finish=replace(found.finish, tries=True))
+
+
+def _average_in_pairs(argument: str, type_: str) -> Accumulator:
+    average = _avg(type_)
+    return replace(average, fold=average.fold.replace("$x", argument), counts=BOTH)
 
 
 def _boolean(function: str) -> Accumulator:
@@ -144,11 +114,6 @@ def _list(asked: Asked) -> Accumulator:
         ordered=True,
         holds_values=True,
     )
-
-
-def _given(types: Sequence[str]) -> str | None:
-    """That no argument is NULL."""
-    return " AND ".join(f"${name} IS NOT NULL" for name, _ in zip(ARGUMENTS, types, strict=False)) or None
 
 
 @dataclass(frozen=True)
@@ -294,7 +259,7 @@ def _distinct_count(asked: Asked) -> Accumulator:
     if len(asked.types) == 1:
         return _set("len(coalesce($s, []))::BIGINT", "bigint", AS_IS)
     values = ", ".join(f"'{name}': ${name}" for name, _ in zip(ARGUMENTS, asked.types, strict=False))
-    return _set("len(coalesce($s, []))::BIGINT", "bigint", AS_IS, f"{{{values}}}", _given(asked.types))
+    return _set("len(coalesce($s, []))::BIGINT", "bigint", AS_IS, f"{{{values}}}", given(asked.types))
 
 
 def _distinct_sum(asked: Asked) -> Accumulator:
@@ -313,23 +278,9 @@ SPARKS_ACCURACY = 10_000  # where a call has none
 BUCKETS = 16  # of a quantile sketch, for each 1 of accuracy
 
 
-def _sketched(sketched: Sketched, type_: str, finish: Finish = AS_IS) -> Accumulator:
-    sketch = sketched.sketch
-    return Accumulator(
-        sketch.sql("fold", f"list({sketched.given}) $w"),
-        sketch.sql("merge", "list($s)"),
-        Template(sketched.value).substitute(v=sketch.sql("evaluate", "$s")),
-        type_,
-        finish,
-        "$x IS NOT NULL",
-        holds_values=True,
-        sketched=sketched,
-    )
-
-
 def _approximate_count(asked: Asked) -> Accumulator:
     """`$x` is a hash of 64 bits."""
-    return _sketched(Sketched(distinct(asked.constant if isinstance(asked.constant, float) else None)), "bigint")
+    return sketched(Sketched(distinct(asked.constant if isinstance(asked.constant, float) else None)), "bigint")
 
 
 def _approximate_percentile(asked: Asked) -> Accumulator | None:
@@ -344,26 +295,7 @@ def _approximate_percentile(asked: Asked) -> Accumulator | None:
     sketch = Quantiles(BUCKETS * (asked.accuracy or SPARKS_ACCURACY), points)
     type_ = f"array<{ranked.type}>" if several else ranked.type
     cast = f"array<{ranked.cast}>" if several and ranked.cast else ranked.cast
-    return _sketched(Sketched(sketch, ranked.given, value), type_, Finish(cast=cast))
-
-
-def _percentile(percentages: Constant) -> Accumulator:
-    """Between two neighbours in proportion, by Spark's formula, so that infinities give what they give there."""
-    several = isinstance(percentages, tuple)
-    at = "((len($s) - 1) * p::DOUBLE)"
-    low, high = f"l[floor({at})::BIGINT + 1]", f"l[ceil({at})::BIGINT + 1]"
-    value = f"CASE WHEN {low} = {high} THEN {low} ELSE {low} + ({high} - {low}) * ({at} - floor({at})) END"
-    points = list(percentages) if isinstance(percentages, tuple) else [percentages]
-    each = f"list_transform([list_sort($s)], lambda l: list_transform({points}, lambda p: {value}))[1]"
-    return Accumulator(
-        "list($x) $w",
-        "flatten(list($s))",
-        f"CASE WHEN len($s) > 0 THEN {each if several else f'{each}[1]'} END",
-        "array<double>" if several else "double",
-        AS_IS,
-        "$x IS NOT NULL",
-        holds_values=True,
-    )
+    return sketched(Sketched(sketch, ranked.given, value), type_, Finish(cast=cast))
 
 
 ACCUMULATORS: dict[str, Callable[[Asked], Accumulator | None]] = {
@@ -387,12 +319,31 @@ ACCUMULATORS: dict[str, Callable[[Asked], Accumulator | None]] = {
     "bool_and": lambda asked: _boolean("bool_and"),
     "bool_or": lambda asked: _boolean("bool_or"),
     "approx_count_distinct": _approximate_count,
-    "median": lambda asked: _percentile(0.5),
-    "percentile": lambda asked: _percentile(asked.constant),
+    "median": lambda asked: percentile(0.5),
+    "percentile": lambda asked: percentile(asked.constant),
+    "percentile_cont": lambda asked: percentile(asked.constant, asked.within),
+    "percentile_disc": lambda asked: discrete_percentile(asked.constant, asked.within),
     "percentile_approx": _approximate_percentile,
+    "count_if": lambda asked: _count_if(),
+    "try_sum": lambda asked: _trying(_sum(asked.x)),
+    "try_avg": lambda asked: _trying(_avg(asked.x)),
+    "bit_and": lambda asked: _bits("bit_and", asked.x),
+    "bit_or": lambda asked: _bits("bit_or", asked.x),
+    "bit_xor": lambda asked: _bits("bit_xor", asked.x),
+    "skewness": lambda asked: sketched(Sketched(Moments(3)), "double"),
+    "kurtosis": lambda asked: sketched(Sketched(Moments(4)), "double"),
+    "regr_count": _count,
+    "regr_avgx": lambda asked: _average_in_pairs("$y", asked.types[1]),
+    "regr_avgy": lambda asked: _average_in_pairs("$x", asked.x),
+    "mode": mode,
+    "listagg": listed,
+    **{function: lambda asked, function=function: of_pairs(function) for function in VALUES},  # type: ignore[misc]
 }
 OF_DISTINCT: dict[str, Callable[[Asked], Accumulator]] = {
     "count": _distinct_count,
     "sum": _distinct_sum,
     "avg": _distinct_avg,
+    "try_sum": lambda asked: _trying(_distinct_sum(asked)),
+    "try_avg": lambda asked: _trying(_distinct_avg(asked)),
+    "listagg": lambda asked: listed_once(asked, _ordered_set(asked.x)),
 }

@@ -8,7 +8,7 @@ from string import Template
 
 import pyarrow as pa
 
-from panes.kernels.aggregates.accumulators import ARGUMENTS, Accumulator
+from panes.kernels.aggregates.accumulator import ARGUMENTS, Accumulator
 from panes.kernels.duck import query, quoted
 from panes.kernels.kernel import SHARD
 

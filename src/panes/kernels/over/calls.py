@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from panes import frames
 from panes.frames import Edge, Unit
 from panes.functions.over import Reach, reach_of
-from panes.kernels.aggregates.accumulators import Accumulator
+from panes.kernels.aggregates.accumulator import Accumulator
 
 
 @dataclass(frozen=True)

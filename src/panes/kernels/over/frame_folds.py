@@ -8,7 +8,7 @@ from string import Template
 import numpy as np
 import pyarrow as pa
 
-from panes.kernels.aggregates.accumulators import ARGUMENTS
+from panes.kernels.aggregates.accumulator import ARGUMENTS
 from panes.kernels.duck import query, quoted
 from panes.kernels.over.calls import OverCall
 from panes.kernels.over.sketched import is_open, over_open_frames

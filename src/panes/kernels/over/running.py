@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from panes.kernels.aggregates.accumulators import Accumulator
+from panes.kernels.aggregates.accumulator import Accumulator
 from panes.kernels.duck import query, quoted
 from panes.kernels.kernel import Chunk, Clock
 from panes.kernels.over.calls import OrderKey, OverCall, columns_of

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from panes.frames import Edge
-from panes.kernels.aggregates.accumulators import ARGUMENTS, Sketched
+from panes.kernels.aggregates.accumulator import ARGUMENTS, Sketched
 from panes.kernels.duck import query, quoted
 from panes.kernels.over.calls import OverCall
 from panes.kernels.over.sorted_rows import Mask, Places, Sorted

@@ -14,7 +14,8 @@ from typing import assert_never
 from panes.frames import Edge, Unit
 from panes.functions.aggregates import Pick
 from panes.functions.over import Reach
-from panes.kernels.aggregates.accumulators import AS_IS, Accumulator, one_value
+from panes.kernels.aggregates.accumulator import AS_IS, Accumulator
+from panes.kernels.aggregates.accumulators import one_value
 from panes.kernels.over.calls import AGGREGATE, OverCall
 from panes.kernels.over.running import NUMBER, RANKS
 

@@ -11,6 +11,8 @@ from duckdb.func import ARROW, SPECIAL
 
 from panes.kernels.sketches.distinct import Distinct
 from panes.kernels.sketches.lists import Column, Places
+from panes.kernels.sketches.moments import STATE_SQL as MOMENTS_SQL
+from panes.kernels.sketches.moments import Moments
 from panes.kernels.sketches.quantiles import STATE_SQL, Quantiles
 
 
@@ -49,6 +51,9 @@ def register(con: duckdb.DuckDBPyConnection) -> None:
     _register(con, "quantiles_fold", _step(Quantiles, "fold"), ["DOUBLE[]", *options], STATE_SQL)
     _register(con, "quantiles_merge", _step(Quantiles, "merge"), [f"{STATE_SQL}[]", *options], STATE_SQL)
     _register(con, "quantiles_evaluate", _step(Quantiles, "evaluate"), [STATE_SQL, *options], "DOUBLE[]")
+    _register(con, "moments_fold", _step_of_one(Moments, "fold"), ["DOUBLE[]", "BIGINT"], MOMENTS_SQL)
+    _register(con, "moments_merge", _step_of_one(Moments, "merge"), [f"{MOMENTS_SQL}[]", "BIGINT"], MOMENTS_SQL)
+    _register(con, "moments_evaluate", _step_of_one(Moments, "evaluate"), [MOMENTS_SQL, "BIGINT"], "DOUBLE")
 
 
 def _register(
@@ -63,6 +68,15 @@ def _step(make: Callable[..., Any], step: str) -> Callable[..., pa.Array]:
     def function(column: Column, first: Column, second: Column) -> pa.Array:
         sketch = make(first[0].as_py(), _option(second[0].as_py()))
         return getattr(sketch, step)(column)
+
+    return function
+
+
+def _step_of_one(make: Callable[..., Any], step: str) -> Callable[..., pa.Array]:
+    """A step of a sketch that has one option."""
+
+    def function(column: Column, option: Column) -> pa.Array:
+        return getattr(make(option[0].as_py()), step)(column)
 
     return function
 

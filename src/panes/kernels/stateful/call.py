@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from panes.kernels.aggregates.accumulators import Accumulator
+from panes.kernels.aggregates.accumulator import Accumulator
 from panes.kernels.stateful.arrangement import Arrangement, flat
 from panes.kernels.stateful.user_functions import UserFunction
 

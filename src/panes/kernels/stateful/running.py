@@ -9,7 +9,7 @@ from string import Template
 import numpy as np
 import pyarrow as pa
 
-from panes.kernels.aggregates.accumulators import Accumulator
+from panes.kernels.aggregates.accumulator import Accumulator
 from panes.kernels.duck import query
 from panes.kernels.partitions import Codes
 from panes.kernels.stateful.arrangement import Arrangement, Flags, flat

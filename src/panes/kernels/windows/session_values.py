@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from panes.kernels.aggregates.accumulators import AS_IS, Accumulator
+from panes.kernels.aggregates.accumulator import AS_IS, Accumulator
 from panes.kernels.aggregates.grouping import Fold, Grouping
 from panes.kernels.state.key_hash import Flags
 from panes.kernels.windows.open_groups import WINDOW, Numbers, OpenGroups, of, windows, without
