@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -11,7 +9,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.utils import ForeachBatchFunction
 
 from panes.errors import PanesError
 from panes.testing import Stream, replay
@@ -164,27 +161,3 @@ def test_a_window_over_sessions_waits_for_all_of_them(spark: SparkSession) -> No
     rows = [(1, "c", 0.0), (5, "a", 0.0)], [(10, "b", 0.0)], [(20, "d", 0.0)]
     out = replay(sql, spark=spark, t=stream(*rows))
     assert sorted(row["n"] for row in out.rows) == [1, 1, 2]
-
-
-def test_a_query_that_has_ended_is_let_go(spark: SparkSession) -> None:
-    """Else a process that replays hundreds of queries runs out of memory."""
-    replay(SUMS, spark=spark, t=stream([(1, "a", 1.0)]))
-    before = _queries_held(spark)
-    for _ in range(3):
-        replay(SUMS, spark=spark, t=stream([(1, "a", 1.0)]))
-    for _ in range(20):  # Java tells Python a while after it has let go
-        if _queries_held(spark) <= before:
-            return
-        time.sleep(0.5)
-    raise AssertionError(f"{_queries_held(spark)} queries are held, and {before} were")
-
-
-def _queries_held(spark: SparkSession) -> int:
-    """How many queries Java may still call Python for."""
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None
-    gc.collect()
-    gateway.jvm.System.gc()
-    pool = gateway.gateway_property.pool
-    with pool.lock:
-        return sum(isinstance(one, ForeachBatchFunction) for one in pool.dict.values())
