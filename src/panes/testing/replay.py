@@ -122,6 +122,27 @@ def replay(
 
 
 @dataclass
+class _Outputs:
+    """What came out of each micro-batch.
+
+    It does not know the query: Java holds what it calls, and a query that holds it in turn would never go.
+    """
+
+    rows: dict[int, list[Row]] = field(default_factory=dict)
+    schemas: list[str] = field(default_factory=list)
+
+    def collect(self, df: DataFrame, batch: int) -> None:
+        self.schemas.append(df.schema.simpleString())
+        self.rows[batch] = [_plain(row) for row in df.toArrow().to_pylist()]
+
+    def take(self) -> list[Row]:
+        """What came out since the last call."""
+        taken = [row for batch in sorted(self.rows) for row in self.rows[batch]]
+        self.rows.clear()
+        return taken
+
+
+@dataclass
 class _Run:
     sql: str
     streams: Mapping[str, Stream]
@@ -130,9 +151,8 @@ class _Run:
     shards: int | None
     setup: Callable[[Engine], None] | None
     clock: Sequence[str | datetime]
-    outputs: dict[int, list[Row]] = field(default_factory=dict)
+    outputs: _Outputs = field(default_factory=_Outputs)
     progress: list[Any] = field(default_factory=list)
-    schemas: list[str] = field(default_factory=list)
     started: int = 0  # the first micro-batch of this run
     query: StreamingQuery = field(init=False)
 
@@ -159,7 +179,7 @@ class _Run:
                 batches.append(self._output())
         finally:
             self._stop()
-        return Replay(batches, self.progress, self.schemas)
+        return Replay(batches, self.progress, self.outputs.schemas)
 
     def _start(self) -> StreamingQuery:
         from panes.spark.build import Builder
@@ -188,7 +208,7 @@ class _Run:
             raise ValueError("clock= does not reach through a part of the query that Spark runs")
         with underlined_in([whole(self.sql)]):
             result = builder.build(plan)
-        writer = result.writeStream.foreachBatch(self._collect).outputMode("append")
+        writer = result.writeStream.foreachBatch(self.outputs.collect).outputMode("append")
         return writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
 
     def scripts(self, stream: Stream) -> bool:
@@ -208,17 +228,11 @@ class _Run:
         if rows or number < len(stream.batches):
             _write(self.folder / name, number, rows, fields)
 
-    def _collect(self, df: DataFrame, batch: int) -> None:
-        self.schemas.append(df.schema.simpleString())
-        self.outputs[batch] = [_plain(row) for row in df.toArrow().to_pylist()]
-
     def _output(self) -> list[Row]:
         """What came out since the last call."""
         self._process()
         self._note()
-        rows = [row for batch in sorted(self.outputs) for row in self.outputs[batch]]
-        self.outputs.clear()
-        return rows
+        return self.outputs.take()
 
     def _process(self) -> None:
         """Run until there is nothing more to read; a query whose Python was too slow to start is started again."""

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from panes.kernels.kernel import Chunk, new_chunk
 from panes.kernels.sorted_blocks.pages import NEW, Fences
 from panes.kernels.sorted_blocks.ranges import Mask, Places, Ranges, covered, extents
+from panes.kernels.sorted_blocks.search import less, not_more
 from panes.kernels.sorted_blocks.sort_keys import Keys, Reach, beginnings
 
 Counts = Places | npt.NDArray[np.float64]
@@ -123,7 +124,7 @@ class Directory:
 
         A row belongs into the last block that begins at it or before; rows before all belong into the first.
         """
-        return np.concatenate([[0], _less(rows, self.first.row)[1:], [len(rows)]])
+        return np.concatenate([[0], less(rows, self.first.row)[1:], [len(rows)]])
 
     def homes_of(self, rows: pa.Array, order: Places) -> Places:
         """The block into which each row belongs; `order` are the places of the rows whose keys these are."""
@@ -145,23 +146,23 @@ class Directory:
 
     def of_partitions(self, keys: Keys) -> Mask:
         """The blocks that hold rows of any of these partitions."""
-        return _less(keys.partition, self.first.partition) < _not_more(keys.partition, self.last.partition)
+        return less(keys.partition, self.first.partition) < not_more(keys.partition, self.last.partition)
 
     def after_rows(self, keys: Keys) -> Mask:
         """The blocks with rows that come after any of these rows in their partition."""
-        return _less(keys.partition, self.first.partition) < _not_more(keys.row, self.last.row)
+        return less(keys.partition, self.first.partition) < not_more(keys.row, self.last.row)
 
     def after_peers(self, keys: Keys) -> Mask:
         """The same, with all peers of these rows."""
-        return _less(keys.partition, self.first.partition) < _not_more(keys.order, self.last.order)
+        return less(keys.partition, self.first.partition) < not_more(keys.order, self.last.order)
 
     def framing(self, keys: Keys) -> Mask:
         """The blocks with a row in whose RANGE frame any of these rows can be."""
-        return _less(keys.order, self.reach.low) < _not_more(keys.order, self.reach.high)
+        return less(keys.order, self.reach.low) < not_more(keys.order, self.reach.high)
 
     def framing_from_first(self, keys: Keys) -> Mask:
         """The same with frames that begin with the first row of the partition."""
-        return _less(keys.partition, self.first.partition) < _not_more(keys.order, self.reach.high)
+        return less(keys.partition, self.first.partition) < not_more(keys.order, self.reach.high)
 
     def framed(self, blocks: Mask) -> Mask:
         """The blocks that RANGE frames of rows in these blocks reach."""
@@ -170,7 +171,7 @@ class Directory:
 
     def between(self, reach: Reach) -> Mask:
         """The blocks with rows that any of these reaches."""
-        return covered(Ranges(_less(self.last.order, reach.low), _not_more(self.first.order, reach.high)), len(self))
+        return covered(Ranges(less(self.last.order, reach.low), not_more(self.first.order, reach.high)), len(self))
 
     def around(self, blocks: Mask, before: int, after: int, counted: Counts, margins: Margins | None = None) -> Mask:
         """These blocks, and as many beside them as hold so many rows of the same partition before and after.
@@ -274,21 +275,6 @@ def _copied(rows: pa.Table) -> pa.Table:
 
 def _numbers(fences: pa.Table, name: str) -> Places:
     found: Places = fences[name].to_numpy()
-    return found
-
-
-def _less(keys: pa.Array, ends: pa.Array) -> Places:
-    """How many of the sorted keys are less than each end."""
-    return _searched(keys, ends, "left")
-
-
-def _not_more(keys: pa.Array, ends: pa.Array) -> Places:
-    """How many of them are not more."""
-    return _searched(keys, ends, "right")
-
-
-def _searched(keys: pa.Array, wanted: pa.Array, side: str) -> Places:
-    found: Places = pc.search_sorted(keys, wanted, side=side).to_numpy().astype(np.int64)
     return found
 
 
