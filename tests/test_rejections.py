@@ -132,7 +132,7 @@ GROUPS = [
     ("SELECT lag(sum(a)) FROM t", "aggregate-in-stateful", "sum(a)"),
     (grouped(TUMBLING, rest="HAVING lag(a) > 1"), "stateful-in-having", "lag(a)"),
     (grouped(TUMBLING, rest="HAVING count(*) > latest(a)"), "stateful-in-having", "latest(a)"),
-    (grouped(TUMBLING, "mode(a)"), "unknown-function", "mode(a)"),
+    (grouped(TUMBLING, "approx_top_k(a)"), "unknown-function", "approx_top_k(a)"),
     (grouped(TUMBLING, "bool_and(a)"), "function-arguments", "a"),
     (grouped(TUMBLING, "sum(a) FILTER (WHERE b)"), "not-boolean", "b"),
     (grouped(TUMBLING, "min(DISTINCT a)"), "function-arguments", "min(DISTINCT a)"),
