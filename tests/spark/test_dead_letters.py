@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from panes import Engine
 from panes.errors import PanesError
 from panes.spark.report import Report
+from panes.spark.run_options import Run
+from panes.spark.runner import Running
 from spark.input_files import at
 
 pytestmark = pytest.mark.spark
@@ -150,3 +152,21 @@ def test_nobody_writes_them_for_a_dataframe(spark: SparkSession, tmp_path: Path)
     with pytest.raises(PanesError) as caught:
         engine.sql("SELECT k FROM t")
     assert caught.value.code == "stream-options"
+
+
+def test_a_record_that_comes_while_the_input_ends(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an INSERT still reads and leaves out, the dead letters have read, too."""
+    feed(tmp_path, 0)
+    end_input = Running.end_input
+
+    def late_record(one: Running, how: Run) -> None:
+        if one.name == "sums":
+            feed(tmp_path, 1)
+        end_input(one, how)
+
+    monkeypatch.setattr(Running, "end_input", late_record)
+    counted = run(spark, tmp_path, script(tmp_path), flush=True)
+    assert counted["sums"] == 3
+    assert sorted(one["_value"] for one in letters(tmp_path)) == sorted(BROKEN)

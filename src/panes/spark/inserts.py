@@ -30,17 +30,21 @@ class Insert:
     streams: tuple[Stream, ...]
     views: tuple[Span, ...]
     folder: str
-    number: int = 1  # of those into its sink
+    number: int = 0  # of the script's INSERTs into its sink; 0 for dead letters, and for a SELECT
     letters: tuple[Insert, ...] = ()  # those that write the dead letters of its streams
     late: Sink | None = None  # the one of LATE ROWS INTO
 
     @property
     def name(self) -> str:
         """What its query is called: as its sink is, with a number from the second one on."""
-        of = [stream.name for stream in self.streams if stream.dead_letters_of is not None]
-        if of:
-            return f"{self.sink.name} (dead letters of {of[0]})"
-        return self.sink.name if self.number == 1 else f"{self.sink.name}-{self.number}"
+        if self.keeps_letters:
+            return f"{self.sink.name} (dead letters of {self.streams[0].name})"
+        return self.sink.name if self.number <= 1 else f"{self.sink.name}-{self.number}"
+
+    @property
+    def keeps_letters(self) -> bool:
+        """Whether it writes the dead letters of a stream."""
+        return any(stream.dead_letters_of is not None for stream in self.streams)
 
     @property
     def sinks(self) -> tuple[Sink, ...]:
@@ -58,13 +62,17 @@ def insert(compiled: Compiled, catalog: Catalog, checkpoint: str, before: Sequen
     sink = catalog.sinks.get(compiled.physical.sink or "")
     assert sink is not None
     number = 1 + sum(one.sink.name.lower() == sink.name.lower() for one in before)
-    folder = f"{checkpoint.rstrip('/')}/{number}-{quote(sink.name.lower(), safe='')}"
+    folder = insert_folder(checkpoint, sink, number)
     streams = streams_of(compiled.physical, catalog)
     dead = ((stream, dead_letter_sink(stream, catalog)) for stream in streams if stream.dead_letter is not None)
     letters = tuple(_letters(stream, _with_secrets(to), checkpoint) for stream, to in dead)
     late = catalog.sinks.get(compiled.physical.late) if compiled.physical.late is not None else None
     late = _with_secrets(late) if late is not None else None
     return Insert(compiled, _with_secrets(sink), streams, tuple(catalog.view_texts()), folder, number, letters, late)
+
+
+def insert_folder(checkpoint: str, sink: Sink, number: int) -> str:
+    return f"{checkpoint.rstrip('/')}/{number}-{quote(sink.name.lower(), safe='')}"
 
 
 def _with_secrets(sink: Sink) -> Sink:

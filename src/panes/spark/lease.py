@@ -26,6 +26,11 @@ LOST = 20.0  # seconds without a sign that could be written, after which a user 
 LOOK = 0.5  # seconds between two looks at another one's file
 
 
+def _now() -> float:
+    """Seconds, also those in which the machine sleeps: others count on then."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 class _Lease:
     """The files of one user, and the thread that writes to them."""
 
@@ -33,7 +38,7 @@ class _Lease:
         name = uuid4().hex
         self.files = [folder / name for folder in folders]
         self.number = 0
-        self.written = time.monotonic()
+        self.written = _now()
         self.problem: str | None = None
         self.released = threading.Event()
         self.thread = threading.Thread(target=self._beat, name="panes-lease", daemon=True)
@@ -74,8 +79,8 @@ class _Lease:
 
     def _outlive(self, others: dict[str, tuple[StorePath, str]]) -> None:
         """Wait until all others are gone, or silent for so long that they are dead."""
-        until = time.monotonic() + SILENT
-        while others and time.monotonic() < until:
+        until = _now() + SILENT
+        while others and _now() < until:
             time.sleep(LOOK)
             for key, (file, before) in list(others.items()):
                 now = _text(file)
@@ -90,7 +95,7 @@ class _Lease:
 
     def _is_lost(self) -> bool:
         """Whether others may take this user for dead, or do; once they may, that stays so."""
-        silent = time.monotonic() - self.written
+        silent = _now() - self.written
         if self.problem is None and silent > LOST:
             self.problem = f"{self.files[0].parent.parent} could not be written for {silent:.0f} seconds"
         return self.problem is not None
@@ -109,7 +114,7 @@ class _Lease:
     def _write(self) -> None:
         """A sign of life; it counts from when it was begun, and only if it came in time."""
         self.number += 1
-        begun = time.monotonic()
+        begun = _now()
         text = json.dumps({"host": socket.gethostname(), "process": os.getpid(), "beat": self.number})
         for file in self.files:
             file.write_text(text)

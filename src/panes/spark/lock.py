@@ -18,32 +18,34 @@ from panes.spark.store import LocalPath, StorePath, reached
 if sys.platform != "win32":
     from fcntl import LOCK_EX, LOCK_NB, flock
 
-LOCK = "panes-lock"
+LOCK, LEASE = "panes-lock", "panes-lease"  # on this machine a lock is a file, and a lease a folder beside it
 
 
 @contextmanager
 def locked(folders: Sequence[StorePath]) -> Iterator[Callable[[], None]]:
     """Hold the locks of the folders of INSERTs. The function that it gives fails when one of them has been lost."""
     with ExitStack() as stack:
+        elsewhere = [one / LOCK for one in folders if not isinstance(one, LocalPath)]
         for one in folders:
             if isinstance(one, LocalPath):
                 one.make_folder()
-                stack.enter_context(_locked(one.path))
-        elsewhere = [one / LOCK for one in folders if not isinstance(one, LocalPath)]
+                if not stack.enter_context(_locked(one.path)):
+                    elsewhere.append(one / LEASE)
         yield stack.enter_context(leased(elsewhere)) if elsewhere else lambda: None
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder of this machine. A file system that knows no locks has none."""
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder of this machine; False where the file system knows no locks, as some of a network."""
     with reached(folder / LOCK):
         file = (folder / LOCK).open("a")
     with file:
         try:
             if sys.platform != "win32":
                 flock(file, LOCK_EX | LOCK_NB)
+            holds = sys.platform != "win32"
         except BlockingIOError:
             raise PanesError("checkpoint-in-use", f"a query is running on {folder}", None, "Stop it first.") from None
         except OSError:
-            pass
-        yield
+            holds = False
+        yield holds

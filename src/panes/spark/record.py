@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pyspark.sql import SparkSession
 
 from panes.catalog import Stream, heartbeats
+from panes.errors import PanesError
 from panes.physical import plan as physical
-from panes.physical.identity import HINT, Identity, another_query, another_version, differences
+from panes.physical.identity import HINT, Identity, another_query, another_version, differences, digest
 from panes.physical.lineage import result_of, source_of
 from panes.spark.session import settings
 from panes.spark.store import StorePath
@@ -25,10 +26,15 @@ class Record:
     operators: list[str]
     shards: int
     heartbeats: list[str] = field(default_factory=list)  # streams that have one: each is a source of Spark's query
+    streams: list[str] = field(default_factory=list)  # empty in checkpoints from before these two were kept
+    query: str = ""
 
     @staticmethod
-    def of(operators: Sequence[Identity], streams: Sequence[Stream], shards: int) -> Record:
-        return Record([one.encode() for one in operators], shards, sorted(heartbeats(streams)))
+    def of(plan: physical.DataSink, operators: Sequence[Identity], streams: Sequence[Stream], shards: int) -> Record:
+        texts = [one.encode() for one in operators]
+        names = sorted({one.name.lower() for one in streams})
+        query = json.dumps([source_of(plan), result_of(plan)], sort_keys=True)
+        return Record(texts, shards, sorted(heartbeats(streams)), names, digest(query))
 
 
 def spark_identity(plan: physical.DataSink, streams: Sequence[Stream], spark: SparkSession) -> Identity:
@@ -43,7 +49,8 @@ def read_record(folder: StorePath) -> Record | None:
     if not began(folder) or not (folder / RECORD).exists():
         return None
     found = json.loads((folder / RECORD).read_text())
-    if found.keys() != {one.name for one in fields(Record)}:
+    known = {one.name for one in fields(Record)}
+    if not {"operators", "shards"} <= found.keys() <= known:
         raise another_version()
     return Record(**found)
 
@@ -70,7 +77,20 @@ def check_record(old: Record, new: Record) -> None:
         raise another_query(changes, hint)
 
 
+def check_places(sink: str, old: Sequence[Record | None], new: Sequence[Record]) -> None:
+    """Refuse INSERTs into one sink that have changed places: each goes on from where the one with its number was."""
+    recorded = [one.query if one is not None else "" for one in old]
+    for number, (before, now) in enumerate(zip(recorded, new, strict=False), 1):
+        if before and before != now.query and now.query in recorded:
+            was = recorded.index(now.query) + 1
+            text = f"INSERT {number} into {sink} was INSERT {was} when the checkpoint was written"
+            hint = "Keep the INSERTs into one sink in their order, and put a new one behind them."
+            raise PanesError("state-mismatch", text, None, hint)
+
+
 def _changes(old: Record, new: Record) -> Iterator[str]:
+    if not old.operators and old.streams and old.streams != new.streams:
+        yield f"it read {', '.join(old.streams)}, now {', '.join(new.streams)}"
     if old.shards != new.shards:
         yield _shards(old, new)
     before, now = ([Identity.decode(one) for one in each.operators] for each in (old, new))

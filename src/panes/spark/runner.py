@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count, takewhile
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
@@ -36,11 +37,19 @@ from panes.spark.dead_letters import begins_at_the_end, wait_for_position
 from panes.spark.failures import failure_of, masked_error, refused_by_spark
 from panes.spark.folders import check_folders, folder
 from panes.spark.heartbeat import NEVER
-from panes.spark.inserts import Insert, check_clean_up, with_letters
+from panes.spark.inserts import Insert, check_clean_up, insert_folder, with_letters
 from panes.spark.kafka.sink import check_columns, check_result
 from panes.spark.lock import locked
 from panes.spark.news import News, listening
-from panes.spark.record import Record, began, check_record, read_record, spark_identity, write_record
+from panes.spark.record import (
+    Record,
+    began,
+    check_places,
+    check_record,
+    read_record,
+    spark_identity,
+    write_record,
+)
 from panes.spark.refusals import quiet_errors, underlined_in
 from panes.spark.report import Report, report_of
 from panes.spark.rows import show_rows
@@ -61,20 +70,33 @@ def run(inserts: Sequence[Insert], checkpoint: str, how: Run) -> None:
     """Run all INSERTs to their end; everything that can be refused is refused before the first one starts."""
     check_checkpoint(how.spark, checkpoint)
     whole = store_path(checkpoint, how.spark)
-    check_seal(whole)
+    kept = any(one.number for one in inserts)  # a SELECT alone begins anew each time
+    if kept:
+        check_seal(whole)
     inserts = with_letters(inserts, how.spark)
     check_clean_up(inserts)
     check_folders([files for one in inserts for files in one.files])
     flush = how.flush or any(flush_began(store_path(one.folder, how.spark)) for one in inserts)
     how = replace(how, once=how.once or flush, flush=flush)
     ready = [_ready(one, how) for one in inserts]
-    with locked([one.folder for one in ready]) as check_lock:
-        check_seal(whole)  # another run may just have ended
+    check_order(ready, checkpoint, how.spark)
+    with locked([*([whole] if kept else []), *(one.folder for one in ready)]) as check_lock:
+        if kept:
+            check_seal(whole)  # another run may just have ended
+        ready = [one if one.is_current() else _ready(one.insert, how) for one in ready]
         for one in ready:
             _enter(one, how.spark)
         ended = _run_ready(ready, replace(how, stopped=_checked(check_lock, how.stopped)))
-    if ended and flush:
+    if ended and flush and kept:
         _seal(whole)
+
+
+def check_order(ready: Sequence[Ready], checkpoint: str, spark: SparkSession) -> None:
+    """INSERTs into one sink stand in the order in which the checkpoint has them, whatever has come and gone."""
+    for sink in (one.insert.sink for one in ready if one.insert.number == 1):
+        now = [one.record for one in ready if one.insert.number and one.insert.sink.name == sink.name]
+        folders = (store_path(insert_folder(checkpoint, sink, number), spark) for number in count(1))
+        check_places(sink.name, [read_record(one) for one in takewhile(lambda one: one.names(), folders)], now)
 
 
 def _checked(check: Callable[[], None], stopped: Callable[[], bool]) -> Callable[[], bool]:
@@ -93,8 +115,8 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
     try:
         with listening(how.spark) as news:
             ended = _start_all(ready, running, how) and wait(running, how, news)
-            if ended and how.flush:
-                ended = _end_inputs(running, how) and wait(running, how, news)
+            for some in _in_order_of_end(running) if how.flush else []:
+                ended = ended and _end_inputs(some, how) and wait(some, how, news)
     except BaseException as error:
         try:
             stop(running)
@@ -118,6 +140,12 @@ def _start_all(ready: Sequence[Ready], running: list[Running], how: Run) -> bool
         running[-1].wait_for_position(how.stopped)
     how.started([one.name for one in running])
     return True
+
+
+def _in_order_of_end(running: Sequence[Running]) -> list[list[Running]]:
+    """Dead letters end last: they have read whatever an INSERT may have left out."""
+    letters = [one for one in running if one.ready.insert.keeps_letters]
+    return [[one for one in running if one not in letters], letters]
 
 
 def _end_inputs(running: Sequence[Running], how: Run) -> bool:
@@ -148,6 +176,11 @@ class Ready:
     folder: StorePath
     writer: DataStreamWriter
     record: Record
+    old: Record | None  # what its checkpoint says
+
+    def is_current(self) -> bool:
+        """Whether nobody has written to its checkpoint since it was built."""
+        return read_record(self.folder) == self.old
 
     def start(self, how: Run) -> Running:
         drains = how.flush and any(forgets(sink) for sink in self.insert.sinks)
@@ -179,7 +212,7 @@ class Running:
     def wait_for_position(self, stopped: Callable[[], bool]) -> None:
         """Dead letters are started first, and begin before what leaves them out."""
         insert = self.ready.insert
-        if any(one.dead_letters_of is not None and begins_at_the_end(one) for one in insert.streams):
+        if insert.keeps_letters and any(begins_at_the_end(one) for one in insert.streams):
             wait_for_position(self.query, self.ready.folder / "spark", stopped)
 
     def is_done(self) -> bool:
@@ -244,10 +277,10 @@ def _ready(one: Insert, how: Run) -> Ready:
         writer = _writer(df, one, own / "spark", how)
     plan = one.compiled.physical
     whole = [spark_identity(plan, one.streams, how.spark)] if physical.spark_keeps_state(plan) else []
-    record = Record.of([*builder.identities, *whole], one.streams, shards)
+    record = Record.of(plan, [*builder.identities, *whole], one.streams, shards)
     if old is not None:
         check_record(old, record)
-    return Ready(one, own, writer, record)
+    return Ready(one, own, writer, record, old)
 
 
 def _check_streaming(df: DataFrame, sink: Sink) -> None:
