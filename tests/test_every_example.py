@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
@@ -16,8 +21,14 @@ from panes.cli.main import app
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[1]
-EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+PIPELINE = ROOT / "examples" / "declarative_pipeline"  # Spark runs it as a whole
+EXAMPLES = sorted(
+    path
+    for path in (ROOT / "examples").rglob("*")
+    if path.is_file() and "__pycache__" not in path.parts and PIPELINE not in path.parents
+)
 PRINTED = {  # a part of what each prints
+    "cluster_job.py": "-29.0",
     "own_function.py": "'in_a_row': 3",
     "sessions.py": "[/, /price]",
     "testing_sql.py": "[{'k': 'a', 's': 2.0}]",
@@ -33,9 +44,10 @@ def _at_the_root(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example(path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     match path.suffix:
         case ".py":
+            monkeypatch.setattr(sys, "argv", [str(path)])
             runpy.run_path(str(path), run_name="__main__")
             assert PRINTED[path.name] in capsys.readouterr().out
         case ".sql":
@@ -48,6 +60,28 @@ def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]  # rows of a script
         case _:
             raise AssertionError(f"nobody runs {path.relative_to(ROOT)}")
+
+
+def test_declarative_pipeline(tmp_path: Path) -> None:
+    """A streaming table by Panes, and a view of Spark's own over it."""
+    folder = tmp_path / "pipeline"
+    shutil.copytree(PIPELINE, folder)
+    spec = folder / "spark-pipeline.yml"
+    text = spec.read_text(encoding="utf-8")
+    assert "file:///tmp/panes-orders" in text
+    spec.write_text(text.replace("file:///tmp/panes-orders", (tmp_path / "storage").as_uri()), encoding="utf-8")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path, "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(["spark-pipelines", "run"], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
+    rises = pq.read_table(folder / "spark-warehouse" / "rises").sort_by("ts").to_pylist()
+    shops = {row["shop"] for row in rises}
+    assert {shop: [row["rise"] for row in rises if row["shop"] == shop] for shop in shops} == {
+        "north": [None, -7.5, 17.5],
+        "south": [None, 4.0],
+    }
+    highest = pq.read_table(folder / "spark-warehouse" / "highest").to_pylist()
+    assert {row["shop"]: row["rise"] for row in highest} == {"north": 17.5, "south": 4.0}
 
 
 def command_of(script: Path) -> list[str]:

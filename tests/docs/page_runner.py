@@ -39,7 +39,7 @@ from panes.script import Explanation, Listing, Step, steps
 
 from .markdown_page import Block, blocks_of, read_tables, rewrite, text_tables
 
-SHOWN = frozenset(("text", "sh", "json", "markdown"))
+SHOWN = frozenset(("text", "sh", "json", "markdown", "yaml"))
 EXPECTATIONS = frozenset(("plan", "error", "listing", "printed", "output"))
 PLANS = frozenset((("plan",), ("plan", "logical"), ("plan", "physical"), ("plan", "json")))
 

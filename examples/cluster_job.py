@@ -1,0 +1,39 @@
+"""A job for a cluster: each order beside the one before it in its shop. Run: python examples/cluster_job.py
+
+docs/how-to/clusters.md submits it: spark-submit … cluster_job.py ORDERS RISES CHECKPOINT
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import panes
+
+QUERY = """
+    SELECT shop, ts AS at, amount - lag(amount) OVER (PARTITION BY shop ORDER BY ts) AS rise
+    FROM orders
+"""
+
+
+def main(orders: str, rises: str, checkpoint: str) -> None:
+    """Read what is there, and leave the rest to the next run: it goes on from the checkpoint."""
+    spark = SparkSession.builder.appName("rises").getOrCreate()
+    source = spark.readStream.schema("ts timestamp, shop string, amount double").json(orders)
+    engine = panes.Engine(spark)
+    engine.stream("orders", source, time="ts", watermark="5 seconds")
+    writer = engine.sql(QUERY).writeStream.format("parquet").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start(rises).awaitTermination()
+    spark.read.parquet(rises).orderBy("shop", "at").show()
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    if given:
+        main(*given)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            main(str(Path(__file__).with_name("orders")), f"{folder}/rises", f"{folder}/checkpoint")
