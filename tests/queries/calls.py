@@ -47,6 +47,8 @@ NUMBERS = ("int", "double")
 EXACT = ("int", "decimal(10,2)")
 GIVEN = "FILTER (WHERE {x} IS NOT NULL AND {c})"
 BY = "FILTER (WHERE {y} IS NOT NULL AND {c})"
+WITHIN = "WITHIN GROUP (ORDER BY {x}){f}"
+INTS, TEXTS = (("int",), ("int",)), (("string",), ("string",))
 LIST = f"coalesce(list({{x}} ORDER BY {{o}}) {GIVEN}, [])"
 AGGREGATES = (
     Aggregate("count(*){f}", "count(*){f}", ("int",), ("int",), "bigint"),
@@ -72,6 +74,14 @@ AGGREGATES = (
     Aggregate("median({x}){f}", "median({x}){f}", NUMBERS, ("int",), "double", False, False),
     Aggregate("percentile({x}, 0.3){f}", "quantile_cont({x}, 0.3){f}", NUMBERS, ("int",), "double", False, False),
     Aggregate("percentile_approx({x}, 0.3){f}", "quantile_disc({x}, 0.3){f}", NUMBERS, ("int",), "$x"),
+    Aggregate(f"percentile_cont(0.3) {WITHIN}", "quantile_cont({x}, 0.3){f}", *INTS, "double", False, False),
+    Aggregate(f"percentile_disc(0.3) {WITHIN}", "quantile_disc({x}, 0.3){f}", *INTS, "double", False, False),
+    Aggregate(f"mode() {WITHIN}", "", FEW, (), "$x", False, False),
+    Aggregate(f"listagg({{x}}, '/') {WITHIN}", "string_agg({x}, '/' ORDER BY {x}){f}", *TEXTS, "string", True, False),
+    Aggregate("covar_pop({x}, {x}){f}", "covar_pop({x}, {x}){f}", ("int",), ("int",), "double"),
+    Aggregate("bit_and({x}){f}", "bit_and({x}){f}", ("int",), ("int",), "int"),
+    Aggregate("bit_xor({x}){f}", "bit_xor({x}){f}", ("int",), ("int",), "int"),
+    Aggregate("count_if({x}){f}", "count(CASE WHEN {x} THEN 1 END){f}", ("boolean",), ("boolean",), "bigint"),
     Aggregate("count(DISTINCT {x}){f}", "count(DISTINCT {x}){f}", ANY, FLAT, "bigint", False, False),
     Aggregate("sum(DISTINCT {x}){f}", "sum(DISTINCT {x}){f}", EXACT, EXACT, "sum", False, False),
     Aggregate("avg(DISTINCT {x}){f}", "avg(DISTINCT {x}){f}", ("int",), ("int",), "double", False, False),

@@ -58,7 +58,7 @@ class Queries:
 
     def start(self, how: Run) -> runner.Running:
         self.started.append(Query())
-        ready = SimpleNamespace(insert=SimpleNamespace(name=f"q{len(self.started)}", streams=()))
+        ready = SimpleNamespace(insert=SimpleNamespace(name=f"q{len(self.started)}", streams=(), keeps_letters=False))
         running = runner.Running(cast("Any", ready), cast("Any", self.started[-1]), drains=False)
         running.end_input = self.end_input  # type: ignore[method-assign]
         return running

@@ -165,6 +165,27 @@ _ALL = (
         FROM t GROUP BY tumblingwindow('ss', 10), k
         """,
     ),
+    Scenario(
+        "moments",
+        """
+        SELECT k, window_start() AS since, corr(v, x) AS c1, covar_pop(v, x) AS c2, covar_samp(v, x) AS c3,
+               regr_avgx(v, x) AS r1, regr_avgy(v, x) AS r2, regr_count(v, x) AS r3, regr_intercept(v, x) AS r4,
+               regr_r2(v, x) AS r5, regr_slope(v, x) AS r6, regr_sxx(v, x) AS r7, regr_sxy(v, x) AS r8,
+               regr_syy(v, x) AS r9, skewness(v) AS s1, kurtosis(x) AS s2
+        FROM t GROUP BY tumblingwindow('ss', 10), k
+        """,
+    ),
+    Scenario(
+        "within_group",
+        """
+        SELECT k, window_start() AS since, bit_and(v) AS b1, bit_or(v) AS b2, bit_xor(id) AS b3, count_if(f) AS c1,
+               try_sum(v) AS t1, try_avg(d) AS t2, mode() WITHIN GROUP (ORDER BY v DESC) AS m1,
+               percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS p1,
+               percentile_disc(0.5) WITHIN GROUP (ORDER BY x DESC) AS p2,
+               listagg(CAST(v AS STRING), '/') WITHIN GROUP (ORDER BY id DESC) AS l1
+        FROM t GROUP BY tumblingwindow('ss', 10), k
+        """,
+    ),
     Scenario("hopping", f"SELECT k, window_start() AS since, {FEW} FROM t GROUP BY hoppingwindow('ss', 12, 4), k"),
     Scenario(
         "session",

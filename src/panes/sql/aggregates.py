@@ -71,11 +71,11 @@ def _checked_within(call: Call, aggregate: Aggregate) -> Call:
         if keys and own:
             message = f"{aggregate.name} is given its value twice: as an argument and in WITHIN GROUP"
             raise PanesError("function-arguments", message, call.span, usage)
-        return call if keys else replace(call, args=checked(call, aggregate.signature).args[:1])
+        return call if keys else replace(call, args=checked(call, aggregate.signature, usage).args[:1])
     if call.distinct and keys and [key.key for key in keys] != [arg.key for arg in own[:1]]:
         message = f"with DISTINCT, WITHIN GROUP of {aggregate.name} orders by the value itself"
         raise PanesError("function-arguments", message, keys[0].span, usage)
-    mine = checked(replace(call, args=own, within=()), aggregate.signature)
+    mine = checked(replace(call, args=own, within=()), aggregate.signature, usage)
     return replace(call, args=(*mine.args, *keys))
 
 

@@ -16,9 +16,9 @@ from panes.sql.expr import Expr, number_expr
 from panes.sql.tokens import TokenType, top_level
 
 
-def checked(call: Call, signature: Signature) -> Call:
+def checked(call: Call, signature: Signature, usage: str | None = None) -> Call:
     """The call with its numbers computed: `lag(a, 0 + 1)` is `lag(a, 1)`; refused if an argument does not fit."""
-    usage = f"Usage: {signature.usage(call.name)}."
+    usage = usage or f"Usage: {signature.usage(call.name)}."
     given, most = len(call.args), signature.maximum
     if given < signature.minimum or (most is not None and given > most):
         message = f"{call.name} takes {_number(signature)}, not {given}"

@@ -77,6 +77,8 @@ def find_call(tokens: Sequence[Token], index: int) -> Place | None:
         return None  # a.f(…) is someone else's function
     if index and tokens[index - 1].word in ("LIKE", "ILIKE") and tokens[index].word in ("ANY", "ALL", "SOME"):
         return None
+    if index and (tokens[index - 1].word, tokens[index].word) == ("WITHIN", "GROUP"):
+        return None  # a clause of the call before it
     if tokens[index].word == "FILTER" and [token.word for token in tokens[index + 2 : index + 3]] == ["WHERE"]:
         return None  # a clause of the call before it
     close = end = closing(tokens, index + 1)

@@ -38,6 +38,11 @@ def test_of_several_modes_the_direction_decides(way: tuple[Direction, ...], expe
     assert value(mode(Asked(["int"], within=way)), x=[3, 1, 2, 3, 1]) == expected
 
 
+def test_the_sign_of_zero_does_not_show() -> None:
+    for zeros in ([0.0, -0.0], [-0.0, 0.0]):
+        assert str(value(mode(Asked(["double"])), x=zeros)) == "0.0"
+
+
 def test_inside_a_struct_null_is_least() -> None:
     structs = [{"a": 1}, {"a": None}, {"a": 1}, {"a": None}]
     assert value(mode(Asked(["struct<a:int>"])), x=structs) == {"a": None}

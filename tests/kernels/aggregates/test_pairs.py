@@ -34,6 +34,13 @@ def test_far_from_zero_they_keep_their_digits(parts: int) -> None:
     assert math.isclose(got["regr_slope"], line.slope, rel_tol=1e-6)
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_tiny_values_do_not_underflow(parts: int) -> None:
+    got = values([1e-100, 2e-100, 5e-100], [1e-90, 2e-90, 7e-90], parts)
+    assert math.isclose(got["corr"], statistics.correlation([1, 2, 5], [1, 2, 7]), rel_tol=1e-9)
+    assert math.isclose(got["regr_r2"], got["corr"] ** 2, rel_tol=1e-9)
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 10])
 def test_where_nothing_differs_is_no_correlation(parts: int) -> None:
     """0.1 added up ten times and divided by ten is not 0.1."""

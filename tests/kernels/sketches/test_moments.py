@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from present import present
 
 from panes.kernels.sketches.moments import Moments
 
@@ -80,9 +81,10 @@ def test_far_from_zero_it_keeps_its_digits() -> None:
     assert math.isclose(got, present(defined([0.0, 1.0, 2.0, 7.0], 3)), rel_tol=1e-6)
 
 
-def present(value: float | None) -> float:
-    assert value is not None
-    return value
+@pytest.mark.parametrize("order", [3, 4])
+def test_tiny_values_do_not_underflow(order: Any) -> None:
+    got = Moments(order).evaluate(Moments(order).fold(folded([[1e-60, 2e-60, 5e-60]])))[0].as_py()
+    assert math.isclose(got, present(defined([1.0, 2.0, 5.0], order)), rel_tol=1e-9)
 
 
 def test_a_state_that_is_null_has_seen_nothing() -> None:

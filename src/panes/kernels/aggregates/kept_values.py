@@ -54,8 +54,9 @@ def mode(asked: Asked) -> Accumulator:
     if sortable("e", asked.x) != "e":
         keyed = f"list_transform($s, lambda e: {{'k': {sortable('e', asked.x)}, 'v': e}})"
         values = f"list_transform({values.replace('$s', keyed)}, lambda e: e.v)"
+    value = f"$x + 0::{asked.x}" if asked.x in ("float", "double") else "$x"  # -0.0 is 0.0, as in Spark
     return Accumulator(
-        "list($x) $w",
+        f"list({value}) $w",
         "flatten(list($s))",
         f"list_mode({values})",
         asked.x,

@@ -46,8 +46,9 @@ PAIR = (
 MERGE = f"list_reduce(list($s), lambda p, q: CASE WHEN p.n = 0 THEN q WHEN q.n = 0 THEN p ELSE {PAIR} END)"
 
 SLOPE = "$s.yx / $s.xx"
+CORRELATION = "$s.yx / sqrt($s.yy) / sqrt($s.xx)"  # a product of both would underflow
 VALUES = {
-    "corr": "CASE WHEN $s.n > 1 AND $s.yy <> 0 AND $s.xx <> 0 THEN $s.yx / sqrt($s.yy * $s.xx) END",
+    "corr": f"CASE WHEN $s.n > 1 AND $s.yy <> 0 AND $s.xx <> 0 THEN {CORRELATION} END",
     "covar_pop": "CASE WHEN $s.n > 0 THEN $s.yx / $s.n END",
     "covar_samp": "CASE WHEN $s.n > 1 THEN $s.yx / ($s.n - 1) END",
     "regr_sxx": "CASE WHEN $s.n > 0 THEN $s.xx END",
@@ -56,7 +57,7 @@ VALUES = {
     "regr_slope": f"CASE WHEN $s.xx <> 0 THEN {SLOPE} END",
     "regr_intercept": f"CASE WHEN $s.xx <> 0 THEN $s.y - {SLOPE} * $s.x END",
     "regr_r2": (
-        "CASE WHEN $s.xx = 0 THEN NULL WHEN $s.yy = 0 THEN 1.0 ELSE $s.yx * $s.yx / $s.xx / $s.yy END"
+        f"CASE WHEN $s.xx = 0 THEN NULL WHEN $s.yy = 0 THEN 1.0 ELSE ({CORRELATION}) ** 2 END"
     ),
 }  # fmt: skip
 

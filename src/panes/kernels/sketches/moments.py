@@ -77,7 +77,7 @@ class Moments:
     def _value(self, states: Doubles) -> pa.Array:
         n, _, m2, m3, m4 = states
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            value = np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2) if self.order == 3 else n * m4 / (m2 * m2) - 3
+            value = np.sqrt(n) * m3 / (m2 * np.sqrt(m2)) if self.order == 3 else n * (m4 / m2 / m2) - 3
         return pa.array(value, mask=(n == 0) | (m2 == 0), from_pandas=False)
 
 
