@@ -85,9 +85,9 @@ class Sizes:
         return utc.astimezone(ZoneInfo(self.zone or "UTC")).replace(tzinfo=None)
 
     def windows(self, time: int) -> Iterator[tuple[int, int]]:
-        """Every one that starts at a multiple of the hop and holds a time; a dozen hops before and after are enough."""
+        """Every one that starts at a multiple of the hop and holds a time; clocks differ from UTC by less than a hop."""
         around = (time - self.offset) // self.hop * self.hop
-        for hops in range(-self.size // self.hop - 30, 30):
+        for hops in range(-self.size // self.hop - 3, 4):
             start = around + hops * self.hop
             low, high = self.edge(start), self.edge(start + self.size)
             if low <= time < high:
