@@ -25,7 +25,7 @@ COLUMNS = [Column(name, type_) for name, type_ in TYPES.items()]
 def catalog() -> Catalog:
     """t is in event time, arrivals has no time, changes is a changelog, batch and untimed are batch DataFrames.
 
-    clocked has a column as late rows have it.
+    clocked has a column as late rows have it; local has times without a zone.
     """
     known = Catalog()
     known.streams.put(
@@ -37,6 +37,8 @@ def catalog() -> Catalog:
     known.streams.put(declare("untimed", COLUMNS, streaming=False))
     watermark = [Column("_watermark", "int"), *COLUMNS]
     known.streams.put(declare("clocked", watermark, StreamOptions(time="ts", watermark="10 seconds"), streaming=True))
+    local = [Column("k", "string"), Column("ts", "timestamp_ntz")]
+    known.streams.put(declare("local", local, StreamOptions(time="ts", watermark="10 seconds"), streaming=True))
     for sink in ("out", "more"):
         known.sinks.put(Sink(sink, {"connector": "console"}))
     known.views.put(View("loop", "SELECT a FROM loop"))
@@ -52,6 +54,7 @@ def late(query: str, sink: str) -> str:
 
 
 TUMBLING = "tumblingwindow('ss', 10)"
+ZONED = "tumblingwindow('dd', 1, zone => 'UTC')"
 STATE = "statewindow(a > 0, b = 1)"
 
 WINDOWS = [
@@ -86,6 +89,24 @@ WINDOWS = [
     (grouped("slidingwindow('ss', 10, -1)"), "window-arguments", "-1"),
     (grouped("statewindow(a, b = 1)"), "window-arguments", "a"),
     (grouped("statewindow(a > 0, b + 1)"), "window-arguments", "b + 1"),
+    (grouped("tumblingwindow('dd', 1, offset => 8)"), "window-arguments", "8"),
+    (grouped("tumblingwindow('ss', 9, offset => INTERVAL 9 SECONDS)"), "window-arguments", "INTERVAL 9 SECONDS"),
+    (grouped("tumblingwindow('dd', 1, zone => 'Mars')"), "window-arguments", "'Mars'"),
+    (grouped("hoppingwindow('hh', 24, 12, zone => 'UTC')"), "window-arguments", "'UTC'"),
+    (grouped("hoppingwindow('dd', 2, 1, size => 3)"), "window-arguments", "size => 3"),
+    (grouped("tumblingwindow('dd', zone => 'UTC', 1)"), "window-arguments", "1"),
+    (grouped("tumblingwindow('dd', 1, zone => 'UTC', zone => 'UTC')"), "window-arguments", "zone => 'UTC'"),
+    (grouped("sessionwindow('ss', 1, zone => 'UTC')"), "window-arguments", "zone => 'UTC'"),
+    (
+        f"SELECT count(*) FROM local GROUP BY {ZONED}, k",
+        "window-arguments",
+        ZONED,
+    ),
+    (
+        f"SELECT count(*) FROM (SELECT window_end() AS e FROM local GROUP BY {TUMBLING}) GROUP BY {ZONED}",
+        "window-arguments",
+        ZONED,
+    ),
     (grouped("tumblingwindow('sec', 10)"), "unknown-time-unit", "'sec'"),
     (grouped("slidingwindow('SS', 10)"), "unknown-time-unit", "'SS'"),
     (grouped("tumblingwindw('ss', 10)"), "unknown-function", "tumblingwindw('ss', 10)"),

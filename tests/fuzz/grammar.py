@@ -77,6 +77,11 @@ TYPES = (
     "DECIMAL", "ARRAY<INT>", "MAP<STRING, INT>", "STRUCT<x: INT, y: ARRAY<STRING>>", "BINARY", "VARCHAR(10)", "LONG",
     "NOTATYPE", "INT[]",
 )  # fmt: skip
+OPTIONS = (
+    "offset => INTERVAL 500 MILLISECONDS", "offset => INTERVAL 500 MILLISECONDS", "OFFSET=>-INTERVAL 1 SECOND",
+    "offset => INTERVAL 8 HOURS", "zone => 'Europe/Berlin'", "zone => 'UTC'", "zone => 'Mars'", "zone =>", "size => 1",
+    "offset => 1", "offset => ts - ts",
+)  # fmt: skip
 COMMENTS = (" ", " ", " ", "\n", "\t", "  ", " -- note; 'x'\n", " /* a ; b */ ", "\r\n")
 
 
@@ -322,14 +327,17 @@ class Grammar:
             return self.any_of(WRONG) if self.chance(0.02) else str(self.random.randint(least, 60))
 
         unit = self.any_of(("'xx'", "ss", "1")) if self.chance(0.02) else self.any_of(UNITS)
+        options = self.maybe(0.15, lambda: f", {self.any_of(OPTIONS)}") + self.maybe(
+            0.05, lambda: f", {self.any_of(OPTIONS)}"
+        )
         over = self.maybe(0.5, lambda: f" OVER ({self.partition()})")
         when = self.maybe(0.4, lambda: f" OVER ({self.maybe(0.7, self.partition)} WHEN {self.condition(1)})")
         call = self.any_of(
             (
                 f"tumblingwindow({unit}, {number()})",
-                f"tumblingwindow({unit}, {number()})",
-                f"hoppingwindow({unit}, {number()}, {number()})",
-                f"sessionwindow({unit}, {number()})",
+                f"tumblingwindow({unit}, {number()}{options})",
+                f"hoppingwindow({unit}, {number()}, {number()}{options})",
+                f"sessionwindow({unit}, {number()}{options if self.chance(0.1) else ''})",
                 f"countwindow({number()}{self.maybe(0.4, lambda: f', {number()}')}){over}",
                 f"slidingwindow({unit}, {number(0)}{self.maybe(0.4, lambda: f', {number(0)}')}){when}",
                 f"statewindow({self.condition(1)}, {self.condition(1)}){over}",

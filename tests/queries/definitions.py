@@ -6,7 +6,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from .calls import Stateful
 
@@ -15,10 +17,11 @@ SECOND = 1_000_000
 
 @dataclass(frozen=True)
 class Kind:
-    """A window: its name, and its numbers in microseconds or rows."""
+    """A window: its name, its numbers in microseconds or rows, and the zone of its days."""
 
     name: str
     numbers: tuple[int | None, ...] = ()
+    zone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,10 @@ class Found:
 def windows(kind: Kind, rows: Sequence[Member]) -> Iterable[Found]:
     """The windows of one partition's rows, which are in order."""
     match kind:
-        case Kind("tumblingwindow", (int(size),)):
-            return _hops(rows, size, size)
-        case Kind("hoppingwindow", (int(size), int(hop))):
-            return _hops(rows, size, hop)
+        case Kind("tumblingwindow", (int(size), int(offset)), zone):
+            return _hops(rows, size, size, offset, zone)
+        case Kind("hoppingwindow", (int(size), int(hop), int(offset)), zone):
+            return _hops(rows, size, hop, offset, zone)
         case Kind("sessionwindow", (int(gap),)):
             return _sessions(rows, gap)
         case Kind("countwindow", (int(count), every)):
@@ -62,14 +65,31 @@ def windows(kind: Kind, rows: Sequence[Member]) -> Iterable[Found]:
             raise NotImplementedError(kind)
 
 
-def _hops(rows: Sequence[Member], size: int, hop: int) -> Iterator[Found]:
+def _hops(rows: Sequence[Member], size: int, hop: int, offset: int, zone: str | None) -> Iterator[Found]:
+    """Windows that are regular by the clock of a zone; a row's time there says which it is in."""
     found: dict[int, list[Member]] = defaultdict(list)
     for row in rows:
-        start = row.time // hop * hop
-        while start > row.time - size:
+        shown = row.time if zone is None else _shown(row.time, ZoneInfo(zone))
+        start = (shown - offset) // hop * hop + offset
+        while start > shown - size:
             found[start].append(row)
             start -= hop
-    return (Found(start, start + size, members) for start, members in found.items())
+    return (Found(_instant(start, zone), _instant(start + size, zone), members) for start, members in found.items())
+
+
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+def _shown(time: int, zone: ZoneInfo) -> int:
+    local = (EPOCH + time * MICROSECOND).astimezone(zone)
+    return (local.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+
+
+def _instant(shown: int, zone: str | None) -> int:
+    """Where no clock changes: near the rows that there are, none does."""
+    if zone is None:
+        return shown
+    return (((EPOCH + shown * MICROSECOND).replace(tzinfo=ZoneInfo(zone))) - EPOCH) // MICROSECOND
 
 
 def _sessions(rows: Sequence[Member], gap: int) -> Iterator[Found]:

@@ -250,10 +250,19 @@ def _window_call(c: Choices, below: Shape, name: str) -> tuple[Kind, WindowCall]
                 [("ss", SECOND), ("ss", SECOND), ("ms", 1000), ("mi", 60 * SECOND), ("hh", 3600 * SECOND)]
             )
             size = c.pick(seconds) * (1 if unit != "ms" else 500)
-            return Kind(name, (size * scale,)), WindowCall(f"{name}('{unit}', {size})")
+            if name == "sessionwindow":
+                return Kind(name, (size * scale,)), WindowCall(f"{name}('{unit}', {size})")
+            if c.chance(10):
+                return _days(c, below, name)
+            offset, option = _offset(c, size * scale)
+            return Kind(name, (size * scale, offset)), WindowCall(f"{name}('{unit}', {size}{option})")
         case "hoppingwindow":
+            if c.chance(10):
+                return _days(c, below, name)
             size, hop = c.pick(seconds), c.pick([2, 1, 3, 5])
-            return Kind(name, (size * SECOND, hop * SECOND)), WindowCall(f"{name}('ss', {size}, {hop})")
+            offset, option = _offset(c, hop * SECOND)
+            numbers = (size * SECOND, hop * SECOND, offset)
+            return Kind(name, numbers), WindowCall(f"{name}('ss', {size}, {hop}{option})")
         case "countwindow":
             count, every = c.pick([3, 1, 2, 5]), c.pick([None, None, 1, 2, 4])
             text = f"{name}({count})" if every is None else f"{name}({count}, {every})"
@@ -265,6 +274,28 @@ def _window_call(c: Choices, below: Shape, name: str) -> tuple[Kind, WindowCall]
         case _:
             open_, emit = condition(c, below.scope, 1), condition(c, below.scope, 1)
             return Kind("statewindow"), WindowCall(f"{name}({open_}, {emit})", open=open_, emit=emit)
+
+
+def _offset(c: Choices, hop: int) -> tuple[int, str]:
+    """An offset below the hop, and how it is written."""
+    offset = c.pick([500, -500, 1_000, -1_500, 4_000]) * 1000 if c.chance(30) else 0
+    if not 0 < abs(offset) < hop:
+        return 0, ""
+    return offset, f", offset => INTERVAL {offset // 1000} MILLISECONDS"
+
+
+def _days(c: Choices, below: Shape, name: str) -> tuple[Kind, WindowCall]:
+    """Windows of days, of a zone where rows tell instants."""
+    size, hop = c.pick([1, 2, 3]), c.pick([1, 2])
+    hours = c.pick([0, 8, -5]) if c.chance(50) else 0
+    zoned = below.columns[below.time or "ts"] == "timestamp"
+    zone = c.pick(["Europe/Berlin", "America/New_York", "Asia/Kolkata"]) if zoned and c.chance(60) else None
+    options = f", offset => INTERVAL {hours} HOURS" if hours else ""
+    options += f", zone => '{zone}'" if zone is not None else ""
+    lengths = (size,) if name == "tumblingwindow" else (size, hop)
+    numbers = tuple(length * 86_400 * SECOND for length in lengths)
+    written = ", ".join(map(str, lengths))
+    return Kind(name, (*numbers, hours * 3600 * SECOND), zone), WindowCall(f"{name}('dd', {written}{options})")
 
 
 def _having(c: Choices) -> str:

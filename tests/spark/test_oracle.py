@@ -236,6 +236,52 @@ def test_within_group(spark: SparkSession, window: str, type_: str) -> None:
     assert check_same(engine.sql(panes_sql(window, WITHIN)), spark.sql(spark_sql(window, WITHIN)))
 
 
+@pytest.mark.parametrize(
+    ("panes", "size", "hop", "offset"),
+    [
+        ("tumblingwindow('ss', 10, offset => INTERVAL 3 SECONDS)", 10, 10, 3),
+        ("hoppingwindow('ss', 10, 4, offset => INTERVAL 3 SECONDS)", 10, 4, 3),
+        ("hoppingwindow('ss', 10, 4, offset => INTERVAL -3 SECONDS)", 10, 4, -3),
+    ],
+)
+def test_an_offset_is_the_start_time_of_sparks_window(
+    spark: SparkSession, panes: str, size: int, hop: int, offset: int
+) -> None:
+    engine = Engine(spark)
+    engine.stream("t", frame(spark, "bigint"), time="ts", key=["n"])
+    values = "count(*) AS c, sum(x) AS s, max(ts) AS m"
+    ours = engine.sql(f"SELECT k, window_start() AS ws, window_end() AS we, {values} FROM t GROUP BY {panes}, k")
+    window = f"window(ts, '{size} seconds', '{hop} seconds', '{offset} seconds')"
+    theirs = f"SELECT k, window.start AS ws, window.end AS we, {values} FROM oracle_rows GROUP BY {window}, k"
+    assert check_same(ours, spark.sql(theirs))
+
+
+def test_spark_refuses_a_start_time_of_a_whole_hop_too(spark: SparkSession) -> None:
+    frame(spark, "bigint")
+    for offset in (4, -4):
+        with pytest.raises(AnalysisException):
+            spark.sql(
+                f"SELECT count(*) FROM oracle_rows GROUP BY window(ts, '10 seconds', '4 seconds', '{offset} seconds')"
+            )
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Havana"])
+def test_days_of_a_zone_are_those_of_sparks_dates(spark: SparkSession, zone: str) -> None:
+    """An hour apart, over both changes of clocks in 2024, and around 1970."""
+    times = "explode(sequence(TIMESTAMP '{}', TIMESTAMP '{}', INTERVAL 1 HOUR)) AS ts"
+    years = [("2024-03-01 00:00:00Z", "2024-04-05 00:00:00Z"), ("2024-10-20 00:00:00Z", "2024-11-10 00:00:00Z")]
+    years += [("1969-12-25 00:00:00Z", "1970-01-05 00:00:00Z")]
+    df = spark.sql(" UNION ALL ".join(f"SELECT {times.format(*year)}" for year in years))
+    df.createOrReplaceTempView("oracle_hours")
+    engine = Engine(spark)
+    engine.stream("t", df, time="ts")
+    days = f"tumblingwindow('dd', 1, zone => '{zone}')"
+    ours = engine.sql(f"SELECT count(*) AS n, min(ts) AS low, max(ts) AS high FROM t GROUP BY {days}")
+    date = f"to_date(from_utc_timestamp(ts, '{zone}'))"
+    theirs = f"SELECT count(*) AS n, min(ts) AS low, max(ts) AS high FROM oracle_hours GROUP BY {date}"
+    assert check_same(ours, spark.sql(theirs))
+
+
 def test_bits_of_every_whole_number(spark: SparkSession) -> None:
     small = ("CAST(by - 2 AS TINYINT) AS t", "CAST(n AS SMALLINT) AS s")
     df = frame(spark, "bigint").selectExpr("ts", "k", "n", "x", "by", *small)

@@ -38,6 +38,18 @@ def window(sql: str) -> Kind:
         ("hoppingwindow('hh', 3, 1)", Window.Hopping(HH, 3, 1)),
         ("hoppingwindow('ss', 5, 2)", Window.Hopping(SS, 5, 2)),
         ("hoppingwindow('ss', 2, 5)", Window.Hopping(SS, 2, 5)),
+        ("tumblingwindow('dd', 1, offset => INTERVAL 8 HOURS)", Window.Tumbling(DD, 1, offset=8 * HH.microseconds)),
+        ("tumblingwindow('ss', 10, Offset=>-INTERVAL 3 SECONDS)", Window.Tumbling(SS, 10, offset=-3 * SS.microseconds)),
+        ("tumblingwindow('ss', 10, offset => INTERVAL 0 DAYS)", Window.Tumbling(SS, 10)),
+        ("tumblingwindow(INTERVAL 48 HOURS, zone => 'Europe/Berlin')", Window.Tumbling(DD, 2, zone="Europe/Berlin")),
+        (
+            "hoppingwindow('ss', 50, 10, offset => INTERVAL 1.5 SECONDS)",
+            Window.Hopping(SS, 50, 10, offset=1500 * MS.microseconds),
+        ),
+        (
+            "hoppingwindow('days', 7, 2, zone => \"Asia/Tokyo\", `offset` => INTERVAL '1 06:00' DAY TO MINUTE)",
+            Window.Hopping(DD, 7, 2, offset=30 * HH.microseconds, zone="Asia/Tokyo"),
+        ),
         ("sessionwindow('mi', 30)", Window.Session(MI, 30)),
         ("countwindow(3)", Window.Count(3, None, ())),
         ("countwindow(10, 5)", Window.Count(10, 5, ())),
@@ -196,6 +208,67 @@ def test_unknown_units(form: str, unit: str, code: str) -> None:
 )
 def test_wrong_arguments(sql: str) -> None:
     assert refused(sql) == ("window-arguments", sql)
+
+
+ALIGNED = ["tumblingwindow('dd', 2, {})", "hoppingwindow('dd', 9, 2, {})"]
+OTHERS = [
+    "sessionwindow('ss', 1, {})",
+    "countwindow(2, {})",
+    "countwindow({})",
+    "slidingwindow('ss', 1, 2, {})",
+    "statewindow(a, b, {})",
+    "statewindow({}, b)",
+]
+
+
+@pytest.mark.parametrize("form", ALIGNED)
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ("offset => 5", "5"),
+        ("offset => '5 seconds'", "'5 seconds'"),
+        ("offset => a", "a"),
+        ("offset => INTERVAL a SECONDS", "INTERVAL a SECONDS"),
+        ("offset => INTERVAL 1 MONTH", "INTERVAL 1 MONTH"),
+        ("offset => INTERVAL 1 MICROSECOND", "INTERVAL 1 MICROSECOND"),
+        ("offset => INTERVAL 2 DAYS", "INTERVAL 2 DAYS"),
+        ("offset => INTERVAL -2 DAYS", "INTERVAL -2 DAYS"),
+        ("offset =>", "offset =>"),
+        ("offset => INTERVAL 1 HOUR, offset => INTERVAL 1 HOUR", "offset => INTERVAL 1 HOUR"),
+        ("zone => 'UTC', ZONE => 'UTC'", "ZONE => 'UTC'"),
+        ("zone => 'UTC', 1", "1"),
+        ("zone => UTC", "UTC"),
+        ("zone => upper('utc')", "upper('utc')"),
+        ("zone => ''", "''"),
+        ("zone => 'Europe/Berln'", "'Europe/Berln'"),
+        ("zone => 'Europe'", "'Europe'"),
+        ("zone => '../UTC'", "'../UTC'"),
+        ("zone => 'localtime'", "'localtime'"),
+        ("zone => '+02:00'", "'+02:00'"),
+        ("length => 1", "length => 1"),
+        ("watermark => INTERVAL 1 HOUR", "watermark => INTERVAL 1 HOUR"),
+    ],
+)
+def test_options_that_cannot_be(form: str, options: str, place: str) -> None:
+    assert refused(form.format(options)) == ("window-arguments", place)
+
+
+@pytest.mark.parametrize("form", OTHERS)
+@pytest.mark.parametrize("option", ["offset => INTERVAL 1 SECOND", "zone => 'UTC'", "n => 2"])
+def test_other_windows_take_no_options(form: str, option: str) -> None:
+    assert refused(form.format(option)) == ("window-arguments", option)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "tumblingwindow('hh', 24, zone => {})",
+        "tumblingwindow(INTERVAL 36 HOURS, zone => {})",
+        "hoppingwindow(INTERVAL 2 DAYS, INTERVAL 12 HOURS, zone => {})",
+    ],
+)
+def test_a_zone_counts_in_days(form: str) -> None:
+    assert refused(form.format("'UTC'")) == ("window-arguments", "'UTC'")
 
 
 @pytest.mark.parametrize("form", ["tumblingwindow('ss', 1)", "hoppingwindow('ss', 1, 1)", "sessionwindow('ss', 1)"])

@@ -22,6 +22,7 @@ from panes.functions.over import OVER_FUNCTIONS
 from panes.functions.stateful import BUILT_INS
 from panes.kernels.kernel import Kernel
 from panes.kernels.late_rows import LateRows
+from panes.kernels.windows.on_axis import OnAxis
 from panes.physical.identity import Identity
 from panes.spark.record import RECORD
 
@@ -97,12 +98,12 @@ def identities() -> Iterator[Identity]:
 
 
 def layouts() -> Iterator[str]:
-    """What the kernels call the layouts of their states; `LateRows` has that of the kernel inside."""
+    """What the kernels call the layouts of their states; `LateRows` and `OnAxis` have that of the kernel inside."""
     for module in pkgutil.walk_packages(panes.kernels.__path__, "panes.kernels."):
         for _, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if (
                 one.__module__ == module.name
-                and one not in (Kernel, LateRows)
+                and one not in (Kernel, LateRows, OnAxis)
                 and hasattr(one, "step")
                 and hasattr(one, "pack")
             ):

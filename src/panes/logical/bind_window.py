@@ -56,6 +56,7 @@ def bind_window(
     """The window, and unless its rows come out as they are, the aggregation over it."""
     assert stmt.window is not None
     kind = _window_kind(stmt.window, scope, check)
+    _refuse_zone_of_local_times(kind, scope, stmt)
     bounds = _bounds(stmt, kind, binder, read_on=derived or bool(stmt.over_mappings))
     named = tuple(Computed(name, call) for name, call in bounds.items())
     aliases = aliases_of(stmt, scope)
@@ -115,6 +116,15 @@ def _window_kind(kind: Kind, scope: Scope, check: Checks) -> Kind:
             return kind
         case _:
             assert_never(kind)
+
+
+def _refuse_zone_of_local_times(kind: Kind, scope: Scope, stmt: SelectStmt) -> None:
+    """Of a time without a zone nobody knows the instant."""
+    time = scope.traits.time
+    zoned = isinstance(kind, Kinds.Tumbling | Kinds.Hopping) and kind.zone is not None
+    if zoned and time is not None and scope.traits.type_of(time) == "timestamp_ntz":
+        hint = "Its days begin at 00:00 of its own clock: leave zone out, or declare the time as TIMESTAMP."
+        raise PanesError("window-arguments", f"a zone for {time}, a TIMESTAMP_NTZ", stmt.window_span, hint)
 
 
 def _resolved(exprs: Iterable[Expr], scope: Scope) -> tuple[Expr, ...]:

@@ -137,6 +137,8 @@ def _calls(kernel: Any) -> Iterator[tuple[str, Any]]:
         grouping = kernel.grouping
         for fold in grouping.folds:
             yield fold.state, replace(kernel, grouping=replace(grouping, folds=(fold,)))
+    elif hasattr(kernel, "windows"):
+        yield from ((output, replace(kernel, windows=alone)) for output, alone in _calls(kernel.windows))
 
 
 def shown_row(row: pa.Table, columns: Mapping[str, str]) -> str:

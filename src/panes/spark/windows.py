@@ -13,6 +13,7 @@ from panes.kernels.changelog.changes import CHANGE, INSERT
 from panes.kernels.kernel import Kernel
 from panes.kernels.late_rows import LATE
 from panes.kernels.windows.count import CountWindows
+from panes.kernels.windows.on_axis import on_axis
 from panes.kernels.windows.session import NUMBER, SessionWindows
 from panes.kernels.windows.slices import END, SLICE, START, SliceWindows
 from panes.kernels.windows.sliding import SlidingWindows
@@ -112,12 +113,10 @@ def _kernel(plan: physical.Window, columns: Columns, aggregates: Aggregates) -> 
     late = plan.placement.late or plan.placement.mode == physical.Mode.ARRIVAL
     changes = plan.placement.emit == physical.EmitMode.CHANGES and plan.placement.mode != physical.Mode.BATCH
     match plan.kind:
-        case Kinds.Tumbling(length=length) as kind:
-            size = kind.microseconds(length)
-            return SliceWindows(size, size, TIME, keys, Grouping((SLICE, *keys), folds, order), late, changes)
-        case Kinds.Hopping(size=size, hop=hop) as kind:
-            size, hop = kind.microseconds(size), kind.microseconds(hop)
-            return SliceWindows(size, hop, TIME, keys, Grouping((SLICE, *keys), folds, order), late, changes)
+        case Kinds.Tumbling() | Kinds.Hopping() as kind:
+            grouping = Grouping((SLICE, *keys), folds, order)
+            slices = SliceWindows(*_size_and_hop(kind), TIME, keys, grouping, late, changes)
+            return on_axis(slices, kind.offset, kind.zone) if kind.is_moved else slices
         case Kinds.Session(gap=gap) as kind:
             grouping = Grouping((*keys, NUMBER), folds, order)
             return SessionWindows(kind.microseconds(gap), TIME, keys, grouping, late, changes)
@@ -134,3 +133,8 @@ def _kernel(plan: physical.Window, columns: Columns, aggregates: Aggregates) -> 
             return StateWindows(on[0], on[1], columns.partition, keys, (*folds, *ENDS), release(projection), ttl)
         case _:
             assert_never(plan.kind)
+
+
+def _size_and_hop(kind: Kinds.Tumbling | Kinds.Hopping) -> tuple[int, int]:
+    lengths = (kind.length, kind.length) if isinstance(kind, Kinds.Tumbling) else (kind.size, kind.hop)
+    return kind.microseconds(lengths[0]), kind.microseconds(lengths[1])

@@ -125,6 +125,14 @@ class Expr:
                 return token.word == "TRUE"
         return None
 
+    @property
+    def named(self) -> tuple[str, Expr] | None:
+        """The name, in lower case, and the value, if the expression is an argument `name => value`."""
+        match self.tokens:
+            case (Token(is_name=True) as name, Token(kind=TokenType.FARROW), *value):
+                return name.name.lower(), Expr(tuple(value))
+        return None
+
     def replace(self, replacements: Mapping[tuple[int, int], Sequence[Token]]) -> Expr:
         """Other tokens for the given ranges `first..last` of token indices."""
         if not replacements:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar, assert_never
 
 from panes.explain import Info
-from panes.sql.duration import TimeUnit
+from panes.sql.duration import TimeUnit, spelled
 
 E = TypeVar("E")
 Other = TypeVar("Other")
@@ -23,15 +23,27 @@ class InTime:
         return length * self.time_unit.microseconds
 
 
+@dataclass(frozen=True, kw_only=True)
+class Aligned(InTime):
+    """Windows that start at multiples of a length, `offset` microseconds later, by the clock of `zone`, else UTC."""
+
+    offset: int = 0
+    zone: str | None = None
+
+    @property
+    def is_moved(self) -> bool:
+        return self.offset != 0 or self.zone is not None
+
+
 class Window:
     """The kinds of window. Those without a partition of their own are kept for each key of GROUP BY."""
 
     @dataclass(frozen=True)
-    class Tumbling(InTime):
+    class Tumbling(Aligned):
         length: int
 
     @dataclass(frozen=True)
-    class Hopping(InTime):
+    class Hopping(Aligned):
         size: int
         hop: int
 
@@ -95,9 +107,9 @@ def kind_info(kind: WindowKind[str]) -> Info:
     """A window as `kind=sliding, unit=ss, lookback=10, lookahead=none`."""
     match kind:
         case Window.Tumbling(time_unit=unit, length=length):
-            return {"kind": "tumbling", "unit": unit.value, "length": length}
+            return {"kind": "tumbling", "unit": unit.value, "length": length, **_alignment(kind)}
         case Window.Hopping(time_unit=unit, size=size, hop=hop):
-            return {"kind": "hopping", "unit": unit.value, "size": size, "hop": hop}
+            return {"kind": "hopping", "unit": unit.value, "size": size, "hop": hop, **_alignment(kind)}
         case Window.Session(time_unit=unit, gap=gap):
             return {"kind": "session", "unit": unit.value, "gap": gap}
         case Window.Count(count=count, every=every):
@@ -109,3 +121,9 @@ def kind_info(kind: WindowKind[str]) -> Info:
             return {"kind": "state", "open": opened, "emit": emit}
         case _:
             assert_never(kind)
+
+
+def _alignment(kind: Aligned) -> Info:
+    """The options that are given."""
+    offset: Info = {"offset": spelled(kind.offset)} if kind.offset else {}
+    return offset | ({"zone": kind.zone} if kind.zone is not None else {})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from panes.errors import PanesError
 from panes.sql.calls import Call
 from panes.sql.expr import Expr
 from panes.sql.lengths import Wanted, lengths, number
+from panes.sql.named_options import no_options, options_of, with_options
 from panes.sql.over import Over
 from panes.sql.window_kinds import Window, WindowKind
 
@@ -34,16 +36,23 @@ def parse_window(call: Call) -> Kind:
     """A window from its call; every restriction of its arguments and its OVER is checked here."""
     if call.distinct or call.within or call.filter is not None or call.ignore_nulls is not None:
         raise PanesError("window-arguments", f"{call.name} takes plain arguments", call.span, _usage(call))
-    return _PARSERS[call.name](call)
+    named = [arg for arg in call.args if arg.named is not None]
+    if call.name not in _ALIGNED:
+        if named:
+            raise no_options(call, named[0])
+        return _PARSERS[call.name](call)
+    options = options_of(call) if named else {}
+    kind = _ALIGNED[call.name](replace(call, args=tuple(arg for arg in call.args if arg.named is None)))
+    return with_options(kind, call, options) if options else kind
 
 
-def _tumbling(call: Call) -> Kind:
+def _tumbling(call: Call) -> Window.Tumbling:
     _no_over(call)
     unit, (length,) = lengths(call, [Wanted("length")], _usage(call))
     return Window.Tumbling(unit, length)
 
 
-def _hopping(call: Call) -> Kind:
+def _hopping(call: Call) -> Window.Hopping:
     _no_over(call)
     unit, (size, hop) = lengths(call, [Wanted("size"), Wanted("hop")], _usage(call))
     return Window.Hopping(unit, size, hop)
@@ -72,9 +81,11 @@ def _state(call: Call) -> Kind:
     return Window.State(call.args[0], call.args[1], _over(call).partition_by)
 
 
-_PARSERS: dict[str, Callable[[Call], Kind]] = {
+_ALIGNED: dict[str, Callable[[Call], Window.Tumbling | Window.Hopping]] = {
     "tumblingwindow": _tumbling,
     "hoppingwindow": _hopping,
+}
+_PARSERS: dict[str, Callable[[Call], Kind]] = {
     "sessionwindow": _session,
     "countwindow": _count,
     "slidingwindow": _sliding,
