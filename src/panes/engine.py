@@ -75,8 +75,8 @@ class Engine:
             from panes.spark.packages import needed_packages
             from panes.spark.session import embedded, redaction
 
-            needed = needed_packages([*self.catalog.streams, *self.catalog.sinks])
-            self._spark = embedded(packages=list(dict.fromkeys([*self._packages, *needed])), settings=self._settings)
+            needed = needed_packages([*self.catalog.streams, *self.catalog.sinks], self._packages, self._settings)
+            self._spark = embedded(packages=[*self._packages, *needed], settings=self._settings)
             self.catalog.redacted = redaction(self._spark)
         return self._spark
 

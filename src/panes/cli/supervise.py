@@ -124,7 +124,7 @@ def _engine(wanted: Supervised, catalog: Catalog) -> Engine:
     from panes.engine import Engine
     from panes.spark.packages import needed_packages
 
-    needed = needed_packages([*catalog.streams, *catalog.sinks])
+    needed = needed_packages([*catalog.streams, *catalog.sinks], wanted.packages, wanted.settings)
     return Engine(packages=[*wanted.packages, *needed], settings=wanted.settings)
 
 
