@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from present import present
+from typer.testing import CliRunner
 
 from panes import Engine
 from panes.catalog import Catalog
+from panes.cli.main import app
+from panes.cli.output.json_lines import error_document
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.options import shown_options
 from panes.script import Listing, Step, steps
 from panes.secrets import masked, resolved
+from panes.source import shown
 
 
 @pytest.fixture(autouse=True)
@@ -103,13 +108,54 @@ def test_a_line_of_a_secret(tmp_path: Path) -> None:
 
 def test_settings_of_a_session_that_is_yet_to_start() -> None:
     """What they call secret is hidden before Spark is there to ask."""
-    for pattern, shown in (("(?i)pin", "***"), ("only Java \\p{Lu}", "***"), ("xyz", "1234")):
+    for pattern, said in (("(?i)pin", "***"), ("only Java \\p{Lu}", "***"), ("xyz", "1234")):
         engine = Engine(settings={"spark.redaction.regex": pattern})
         found: list[Step] = []
         engine.run("CREATE SINK s WITH (connector = 'x', PIN = '1234'); DESCRIBE s", show=found.append)
         listing = found[-1]
         assert isinstance(listing, Listing)
-        assert {row[0]: row[1] for row in listing.rows}["PIN"] == shown
+        assert {row[0]: row[1] for row in listing.rows}["PIN"] == said
+
+
+MISTAKES = [
+    "CREATE SINK s WITH (connector = 'kafka', topic = 't', bootstrap_servers = 'h:9', kafka.my.pin = '1234', a = '')",
+    "CREATE STREAM s (a INT) WITH (connector = 'json', pin = '1234') WITH",
+    "SELECT pin = '1234' FROM nowhere",
+    "CREATE STREAM s (pin STRING); SELECT pin = '1234' FROM s GROUP BY tumblingwindow('xx', 1)",
+]
+
+
+@pytest.mark.parametrize("sql", MISTAKES)
+def test_the_line_of_a_mistake_hides_what_settings_call_secret(sql: str) -> None:
+    with pytest.raises(PanesError) as caught:
+        Engine(settings={"spark.redaction.regex": "pin"}).run(sql)
+    assert present(caught.value.span).source.text == sql
+    assert "1234" not in str(caught.value)
+    assert "1234" not in json.dumps(error_document(caught.value))
+
+
+def test_a_query_in_a_view_and_one_of_its_own_hide_it_too() -> None:
+    engine = Engine(settings={"spark.redaction.regex": "pin"})
+    with pytest.raises(PanesError) as caught:
+        engine.explain("SELECT pin = '1234' FROM nowhere")
+    assert "1234" not in str(caught.value)
+    engine.run("CREATE STREAM t (pin STRING); CREATE VIEW v AS SELECT pin = '1234' AS same FROM t; DROP STREAM t")
+    with pytest.raises(PanesError) as caught:
+        engine.compile("SELECT same FROM v")
+    assert present(caught.value.span).source.name == "view v"
+    assert "1234" not in str(caught.value)
+    assert not any("1234" in shown(text) for text in engine.catalog.view_texts())
+
+
+def test_a_run_hides_it_where_variables_were_replaced(tmp_path: Path) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text("SELECT pin = '1234' FROM ${t}", encoding="utf-8")
+    conf = ["--conf", "spark.redaction.regex=pin"]
+    for options in (["--set", "t=nowhere"], []):
+        done = CliRunner().invoke(app, ["run", str(script), *options, *conf])
+        assert done.exit_code == 1
+        assert "FROM ${t}" in done.output
+        assert "1234" not in done.output
 
 
 def test_users_of_a_registry_are_not_shown() -> None:

@@ -118,6 +118,10 @@ class Catalog:
         self.tables = tables
         self.redacted: re.Pattern[str] | None = None  # names of options whose values are not shown, beside Panes' own
 
+    def source(self, text: str, name: str = "") -> Source:
+        """A text, of which errors show no secret."""
+        return Source(text, name, self.redacted)
+
     def check_free(self, name: str) -> None:
         """Streams and views share one space of names."""
         for shelf, kind in ((self.streams, "stream"), (self.views, "view")):
@@ -130,7 +134,7 @@ class Catalog:
 
     def view_texts(self) -> list[Span]:
         """The texts of all views."""
-        return [Span(Source(view.sql, f"view {view.name}"), 0, len(view.sql)) for view in self.views]
+        return [Span(self.source(view.sql, f"view {view.name}"), 0, len(view.sql)) for view in self.views]
 
     def column_names(self) -> Iterable[str]:
         return (name for stream in self.streams for name in stream.column_names)

@@ -16,7 +16,6 @@ from panes.logical.rules import optimise
 from panes.physical import explain as physical_explain
 from panes.physical import plan as physical
 from panes.physical.lower import lower
-from panes.source import Source
 from panes.sql.parser import allocator, deep, only_part, parse_statement
 from panes.sql.placeholders import ColPlaceholderAllocator
 from panes.sql.statements import Explain, InsertInto, Query, SelectStmt, SparkStmt
@@ -49,7 +48,7 @@ class Compiled:
 
 def compile_query(sql: str, catalog: Catalog, functions: Functions) -> Compiled:
     """Compile the text of one query or INSERT; an EXPLAIN before it is read over."""
-    source = Source(sql)
+    source = catalog.source(sql)
 
     def compiled() -> Compiled:
         part = only_part(source)

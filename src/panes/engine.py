@@ -75,8 +75,8 @@ class Engine:
             from panes.spark.packages import needed_packages
             from panes.spark.session import embedded, redaction
 
-            needed = needed_packages([*self.catalog.streams, *self.catalog.sinks])
-            self._spark = embedded(packages=list(dict.fromkeys([*self._packages, *needed])), settings=self._settings)
+            needed = needed_packages([*self.catalog.streams, *self.catalog.sinks], self._packages, self._settings)
+            self._spark = embedded(packages=[*self._packages, *needed], settings=self._settings)
             self.catalog.redacted = redaction(self._spark)
         return self._spark
 
@@ -161,7 +161,6 @@ class Engine:
         [0, 1, 2]
         """
         from panes.spark.answers import answer
-        from panes.spark.refusals import whole
 
         query = with_args(query, args)
         step = only_step(query, self.catalog, self.functions)
@@ -170,7 +169,7 @@ class Engine:
         if isinstance(step.statement, InsertInto):
             hint = "Run it with engine.run, or take its SELECT and write the result with writeStream."
             raise PanesError("unsupported-clause", "engine.sql runs no INSERT", step.statement.span, hint)
-        return self._frame(step, whole(query))
+        return self._frame(step, Span(self.catalog.source(query), 0, len(query)))
 
     def explain(self, query: str, format: str = "text", args: Args | None = None) -> str:
         """The logical and the physical plan of a query, as a table or as JSON; a notebook shows the table as a tree.

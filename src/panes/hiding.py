@@ -33,14 +33,16 @@ WORD = re.compile(r"""(?<![^\s,'"])([\w.-]++)=([^\s,;&]++)""")  # host=db passwo
 Range = tuple[int, int]
 
 
-def hidden(text: str) -> str:
+def hidden(text: str, also: re.Pattern[str] | None = None) -> str:
     """A script, or a part of one, of the same length without its secrets; `${ENV:NAME}` is none.
+
+    `also` finds the names of more options that are secret.
 
     >>> hidden("url = 'pg://me:hunter2@db', password = 'hunter2', kafka.token = '${ENV:TOKEN}'")
     "url = 'pg://me:*******@db', password = '*******', kafka.token = '${ENV:TOKEN}'"
     """
     letters = list(text)
-    for start, end in _secrets(text, [*_in_options(text), *_in_urls(text)]):
+    for start, end in _secrets(text, [*_in_options(text, also), *_in_urls(text)]):
         letters[start:end] = [letter if letter in "\r\n" else "*" for letter in letters[start:end]]
     return "".join(letters)
 
@@ -64,10 +66,10 @@ def _secrets(text: str, ranges: list[Range]) -> Iterator[Range]:
     return ((start, end) for start, end in ranges if not REFERENCE.fullmatch(text, start, end))
 
 
-def _in_options(text: str) -> Iterator[Range]:
+def _in_options(text: str, also: re.Pattern[str] | None) -> Iterator[Range]:
     lists = [found.span() for found in OPTIONS.finditer(text)]
     for name in NAME.finditer(text):
-        if not SECRET.search(name[0]):
+        if not (SECRET.search(name[0]) or (also is not None and also.search(name[0]))):
             continue
         value = QUOTED.match(text, name.end())
         if value is None and any(start < name.start() < end for start, end in lists):

@@ -17,7 +17,6 @@ from panes.functions import Functions
 from panes.logical.traits import traits
 from panes.options import read_options, shown_options
 from panes.physical import plan as physical
-from panes.source import Source
 from panes.sql.duration import spelled
 from panes.sql.parser import allocator, deep, only_part, parse_query_text, parse_statement, script_parts
 from panes.sql.placeholders import ColPlaceholderAllocator
@@ -72,14 +71,14 @@ Step: TypeAlias = Done | Listing | Explanation | Compiled
 
 def steps(sql: str, catalog: Catalog, functions: Functions, name: str = "") -> Iterator[Step]:
     """Each statement's outcome, in order; declarations change `catalog` as the script goes on."""
-    source = Source(sql, name)
+    source = catalog.source(sql, name)
     for part in deep(source, lambda: script_parts(source)):
         yield deep(source, partial(_step, part, sql, catalog, functions))
 
 
 def only_step(sql: str, catalog: Catalog, functions: Functions) -> Step:
     """The outcome of the only statement of a text."""
-    source = Source(sql)
+    source = catalog.source(sql)
     return deep(source, lambda: _step(only_part(source), sql, catalog, functions))
 
 
@@ -235,7 +234,7 @@ def _describe(statement: Describe, catalog: Catalog, functions: Functions, names
         return Listing(("column", "type"), (*columns, *((f"({k})", v) for k, v in facts.items() if v is not None)))
     view = catalog.views.get(name)
     if view is not None:
-        query = parse_query_text(Source(view.sql, f"view {view.name}"), functions, names)
+        query = parse_query_text(catalog.source(view.sql, f"view {view.name}"), functions, names)
         compiled = compile_statement(query, catalog, functions, names)
         known = traits(compiled.logical).columns or ()
         return Listing(("column", "type"), tuple((column.name, column.type or "") for column in known))

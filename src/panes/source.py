@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
 from panes.hiding import hidden
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text that was handed to Panes, and what to call it in a message."""
+    """A text that was handed to Panes, and what to call it in a message.
+
+    `redacted` finds names of options whose values are not shown, beside those that Panes takes for secret.
+    """
 
     text: str
     name: str = ""
+    redacted: re.Pattern[str] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The text as it may be printed: of the same length."""
+        return hidden(self.text, self.redacted)
 
     def position(self, offset: int) -> tuple[int, int]:
         """The line and column of an offset, both counted from 1."""
@@ -47,7 +57,7 @@ class Span:
 
 def shown(span: Span) -> str:
     """The text of a span as it may be printed."""
-    return hidden(span.source.text)[span.start : span.end]
+    return span.source.shown[span.start : span.end]
 
 
 WIDTH = 110  # longer lines are shown in part, around the place
@@ -61,7 +71,7 @@ def underline(span: Span) -> str:
          |      ^^^^^^^
     """
     number, column = span.source.position(span.start)
-    lines = hidden(span.source.text).split("\n")  # a value may stand in another line than its name
+    lines = span.source.shown.split("\n")  # a value may stand in another line than its name
     line = lines[number - 1].rstrip("\r").replace("\t", " ")
     first = column - 1
     length = max(1, min(span.end - span.start, len(line) - first))

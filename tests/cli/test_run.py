@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from panes.cli.run import trigger_of
 from panes.cli.script_file import variables_of
 from panes.cli.signals import Stop
 from panes.cli.supervise import with_ui
+from panes.engine import Engine
 
 DECLARED = "CREATE STREAM ${name} (a INT); CREATE SINK out WITH (connector = 'noop');"
 
@@ -154,6 +156,26 @@ def test_a_port_in_use_is_code_1(script: Path) -> None:
 )
 def test_triggers(trigger: str | None, once: bool, expected: tuple[bool, str | None]) -> None:
     assert trigger_of(trigger, once) == expected
+
+
+def test_a_package_that_is_named_is_asked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    started: list[Sequence[str]] = []
+
+    def start(engine: Engine, *others: object) -> None:
+        started.append(engine._packages)
+
+    monkeypatch.setattr("panes.cli.supervise._start", start)
+    monkeypatch.setattr("panes.cli.supervise._run", lambda *arguments: None)
+    kafka = "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't'"
+    script = tmp_path / "script.sql"
+    declared = f"CREATE STREAM s (a INT) WITH ({kafka}, format = 'json'); CREATE SINK o WITH ({kafka});"
+    script.write_text(f"{declared} INSERT INTO o SELECT a FROM s", encoding="utf-8")
+    named = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+    done = CliRunner().invoke(app, ["run", str(script), "--packages", f"a:b:1,{named}"])
+    assert done.exit_code == 0
+    assert started == [("a:b:1", named)]
 
 
 def test_a_value_may_hold_anything() -> None:

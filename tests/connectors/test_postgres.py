@@ -94,3 +94,19 @@ def test_the_place_of_a_database() -> None:
     assert Database("postgresql://db/shop").place == "db/shop"
     assert Database("postgresql://db/shop?user=me&password=hu@nter2").place == "***"
     assert Database("postgresql://db/shop", "hunter2").masked("no hunter2 here") == "no *** here"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ("password=hun%zzter2", 'invalid percent-encoded token: "hun%zzter2"'),
+        ("sslmode=require&sslpassword=hun%20ter2", 'wrong password "hun ter2"'),
+        ("pass%77ord=hunter2", "wrong password hunter2"),
+        ("password=one&hunter2&user=me", 'missing key/value separator "=" in URI query parameter: "hunter2"'),
+        ("user=me&password=hun/ter2", 'unexpected character in "ter2"'),
+    ],
+)
+def test_a_message_does_not_show_a_password_among_the_parameters(parameters: str, told: str) -> None:
+    masked = Database(f"postgresql://me@h/db?{parameters}").masked(told)
+    assert "ter2" not in masked
+    assert masked.split()[0] == told.split()[0]

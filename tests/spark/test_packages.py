@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -9,11 +11,13 @@ from pyspark.sql import SparkSession
 from panes.catalog import Sink, Stream
 from panes.errors import PanesError
 from panes.spark import packages
-from panes.spark.packages import check_packages, needed_packages, unresolved
+from panes.spark.packages import check_packages, needed_packages, unresolved, with_packages
 
 KAFKA = Stream("orders", (), options={"connector": "kafka", "Format": "AVRO"})
 FILES = Stream("files", (), options={"connector": "json", "path": "x"})
 OUT = Sink("out", {"connector": "kafka", "topic": "t"})
+AVRO = f"org.apache.spark:spark-avro_2.13:{pyspark.__version__}"
+OTHER = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 
 def test_packages_are_those_of_the_spark_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +33,47 @@ def test_packages_are_those_of_the_spark_that_starts(monkeypatch: pytest.MonkeyP
 
 def test_what_the_user_names_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars /x/spark-sql-kafka-0-10_2.13-4.2.0.jar pyspark-shell")
-    assert needed_packages([KAFKA]) == [f"org.apache.spark:spark-avro_2.13:{pyspark.__version__}"]
+    assert needed_packages([KAFKA]) == [AVRO]
+
+
+@pytest.fixture
+def defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    return tmp_path / "spark-defaults.conf"
+
+
+@pytest.mark.parametrize(
+    ("named", "settings"),
+    [
+        ([OTHER], {}),
+        ([], {"spark.jars.packages": f"a:b:1, {OTHER}"}),
+        ([], {"spark.jars": "/y/other.jar, /x/spark-sql-kafka-0-10_2.13-4.2.0.jar"}),
+        ([], {"spark.jars": "hdfs://h/spark-sql-kafka-0-10-assembly.jar"}),
+    ],
+)
+def test_what_an_option_or_setting_names_is_not_added(
+    named: list[str], settings: dict[str, str], defaults: Path
+) -> None:
+    assert needed_packages([KAFKA], named, settings) == [AVRO]
+    defaults.write_text("".join(f"{name}  {value}\n" for name, value in settings.items()), encoding="utf-8")
+    assert needed_packages([KAFKA], named) == [AVRO]
+
+
+def test_jars_of_a_folder_are_looked_up(tmp_path: Path, defaults: Path) -> None:
+    (tmp_path / "spark-sql-kafka-0-10_2.13-4.2.0.jar").touch()
+    assert needed_packages([KAFKA], settings={"spark.jars": f"{tmp_path}/*.jar"}) == [AVRO]
+
+
+def test_another_artifact_of_the_group_is_not_it(defaults: Path) -> None:
+    assert len(needed_packages([KAFKA], ["org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0"])) == 2
+
+
+def test_packages_of_the_defaults_stay(defaults: Path) -> None:
+    defaults.write_text("# ours\nspark.jars.packages = a:b:1,c:d:2\n", encoding="utf-8")
+    assert with_packages({}, ["x:y:3", "a:b:1"]) == {"spark.jars.packages": "x:y:3,a:b:1,c:d:2"}
+    assert with_packages({"spark.jars.packages": "e:f:4"}, ["x:y:3"]) == {"spark.jars.packages": "x:y:3,e:f:4"}
+    assert with_packages({"spark.ui.port": "1"}, []) == {"spark.ui.port": "1"}
 
 
 def test_packages_that_cannot_be_had() -> None:

@@ -19,8 +19,8 @@ from panes.cli.signals import Stop
 from panes.compile import Compiled
 from panes.errors import PanesError
 from panes.functions import Functions
+from panes.options import redaction_of
 from panes.script import Step, steps
-from panes.source import Source
 from panes.spark.installed import check_spark
 from panes.sql.variables import Script, with_variables
 
@@ -79,8 +79,9 @@ def supervise(wanted: Supervised) -> int | None:
     """Run a script; the signal that stopped it, if one did."""
     early = plain_output(wanted.wanted)
     catalog = Catalog()
+    catalog.redacted = redaction_of(wanted.settings)
     with reported_errors(tell=early.refused, debug=wanted.debug):
-        script = with_variables(Source(wanted.text, wanted.name), wanted.values)
+        script = with_variables(catalog.source(wanted.text, wanted.name), wanted.values)
     with reported_errors(script, early.refused, wanted.debug):
         found = list(steps(script.text, catalog, Functions(), wanted.name))  # mistakes are found before Spark starts
         printed = _printed(found, catalog)
@@ -124,7 +125,7 @@ def _engine(wanted: Supervised, catalog: Catalog) -> Engine:
     from panes.engine import Engine
     from panes.spark.packages import needed_packages
 
-    needed = needed_packages([*catalog.streams, *catalog.sinks])
+    needed = needed_packages([*catalog.streams, *catalog.sinks], wanted.packages, wanted.settings)
     return Engine(packages=[*wanted.packages, *needed], settings=wanted.settings)
 
 

@@ -10,12 +10,14 @@ from urllib.parse import unquote
 from panes.catalog import Sink, Stream
 from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError
+from panes.hiding import SECRET
 from panes.secrets import MASK, has_reference, without
 
 CONNECTOR = "postgres"
 SCHEMES = ("postgresql", "postgres")
 EXAMPLE = "postgresql://user@host:5432/database"
 CHANGES = ("upsert", "rows")
+PARAMETER = re.compile("[?&]([^=?&]*)=([^&]*(?:&[^=&]*(?![^&]))*)")  # a value may hold an & that nobody has quoted
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,11 @@ class Database:
     def masked(self, text: str) -> str:
         """A message without what the URL and the password have in it; a driver may quote any part of a wrong URL."""
         user = self.url.partition("://")[2].rpartition("@")[0]
-        password = user.partition(":")[2]
-        parts = (self.url, password, unquote(password), *re.split("[/?#@:]", password), self.password)
-        return without(text, [one for one in parts if one])
+        parameters = (one[2] for one in PARAMETER.finditer(self.url) if SECRET.search(unquote(one[1])))
+        secrets = [self.url, self.password]
+        for one in (user.partition(":")[2], *parameters):
+            secrets += [one, unquote(one), *re.split("[/?#@:&]", one)]
+        return without(text, [one for one in secrets if one])
 
 
 @dataclass(frozen=True)

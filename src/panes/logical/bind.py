@@ -27,7 +27,7 @@ from panes.logical.plan import (
 from panes.logical.scope import Scope, resolve, resolve_call, scope_of
 from panes.logical.spark_query import SparkReader
 from panes.logical.traits import traits
-from panes.source import Source, Span
+from panes.source import Span
 from panes.sql.expr import conjuncts
 from panes.sql.parser import parse_query_text
 from panes.sql.placeholders import ColPlaceholderAllocator
@@ -111,7 +111,7 @@ def _named(source: NamedRelation, binder: Binder) -> Plan:
 def _view(name: str, sql: str, span: Span, binder: Binder) -> Plan:
     if name.lower() in binder.views:
         raise PanesError("stream-options", f"the view {name} reads itself", span)
-    query = parse_query_text(Source(sql, f"view {name}"), binder.functions, binder.allocator)
+    query = parse_query_text(binder.catalog.source(sql, f"view {name}"), binder.functions, binder.allocator)
     return bind_query(query, replace(binder, ctes={}, views=(*binder.views, name.lower())), derived=True)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyspark
@@ -15,7 +16,8 @@ from panes.errors import PanesError
 
 SCALA = "2.13"  # of all Spark 4
 ARTIFACTS = {"kafka": "spark-sql-kafka-0-10", "avro": "spark-avro"}
-SETTING = "spark.jars.packages"
+SETTING, JARS = "spark.jars.packages", "spark.jars"
+DEFAULT = re.compile(r"^[ \t]*(?P<name>[^\s=:#!]+)[ \t]*[=: \t][ \t]*(?P<value>\S.*?)\s*$", re.MULTILINE)
 
 
 def sources_of(one: Stream | Sink) -> list[str]:
@@ -35,16 +37,64 @@ def package(source: str, version: str) -> str:
     return f"org.apache.spark:{ARTIFACTS[source]}_{SCALA}:{version}"
 
 
-def needed_packages(declared: Iterable[Stream | Sink]) -> list[str]:
-    """The packages for a session that is about to be started; what the user has named or installed is left out."""
+def needed_packages(
+    declared: Iterable[Stream | Sink], packages: Sequence[str] = (), settings: Mapping[str, str] | None = None
+) -> list[str]:
+    """The packages for a session that is about to be started, without those that the user has named or installed.
+
+    What is named is in `packages`, in `settings`, in spark-defaults.conf, or in what spark-submit gets.
+    """
+    effective = {**spark_defaults(), **(settings or {})}
+    named = {_artifact(one) for one in [*packages, *listed(effective.get(SETTING, ""))]}
+    jars = [jar.name for one in listed(effective.get(JARS, "")) for jar in _files(one)]
     sources = dict.fromkeys(source for one in declared for source in sources_of(one))
-    return [package(source, pyspark.__version__) for source in sources if not _brought(ARTIFACTS[source])]
+    needed = {package(source, pyspark.__version__): ARTIFACTS[source] for source in sources}
+    return [
+        one
+        for one, artifact in needed.items()
+        if _artifact(one) not in named and not any(jar.startswith(artifact) for jar in jars) and not _brought(artifact)
+    ]
+
+
+def with_packages(settings: Mapping[str, str], packages: Sequence[str]) -> dict[str, str]:
+    """Settings that name these packages as well; those of spark-defaults.conf would otherwise be lost."""
+    if not packages:
+        return dict(settings)
+    there = settings.get(SETTING) or spark_defaults().get(SETTING, "")
+    return {**settings, SETTING: ",".join(dict.fromkeys([*packages, *listed(there)]))}
+
+
+def spark_defaults() -> dict[str, str]:
+    """What spark-defaults.conf says, if there is one."""
+    folder = os.environ.get("SPARK_CONF_DIR")
+    file = (Path(folder) if folder else _home() / "conf") / "spark-defaults.conf"
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    return {found["name"]: found["value"] for found in DEFAULT.finditer(re.sub(r"\\\n\s*", "", text))}
+
+
+def listed(names: str) -> list[str]:
+    """Names with commas between them."""
+    return [one.strip() for one in names.split(",") if one.strip()]
+
+
+def _files(jar: str) -> list[Path]:
+    """The files that a jar of `spark.jars` names, which may have a * in its name."""
+    path = Path(jar.removeprefix("file:"))
+    return [*path.parent.glob(path.name)] or [path]
+
+
+def _artifact(coordinates: str) -> str:
+    """The coordinates of a package without its version."""
+    return ":".join(coordinates.split(":")[:2])
 
 
 def _brought(artifact: str) -> bool:
     """Whether a jar is on the way to Spark already: named for spark-submit, or among Spark's own."""
-    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    return artifact in os.environ.get("PYSPARK_SUBMIT_ARGS", "") or any(home.glob(f"jars/{artifact}_*.jar"))
+    return artifact in os.environ.get("PYSPARK_SUBMIT_ARGS", "") or any(_home().glob(f"jars/{artifact}_*.jar"))
+
+
+def _home() -> Path:
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
 
 
 def check_packages(spark: SparkSession, one: Stream | Sink) -> None:
@@ -71,7 +121,7 @@ def has_source(spark: SparkSession, source: str) -> bool:
 def unresolved(packages: Sequence[str]) -> PanesError:
     """What to say when Spark does not start with packages; it prints itself what it looked for, and where."""
     hint = (
-        "Spark looks for them in the caches of Ivy and Maven, then in Maven Central. Name another repository, or the "
-        "jars themselves, in PYSPARK_SUBMIT_ARGS='--repositories … pyspark-shell' or '--jars … pyspark-shell'."
+        "Spark looks for them in the caches of Ivy and Maven, then in Maven Central. Name another repository in "
+        "spark.jars.repositories, or the jars themselves in spark.jars."
     )
     return PanesError("missing-package", f"Spark did not start with {', '.join(packages)}", None, hint)

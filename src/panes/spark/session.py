@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession, functions
 from panes.errors import PanesError
 from panes.spark.folders import scheme_of
 from panes.spark.installed import check_version
-from panes.spark.packages import SETTING, unresolved
+from panes.spark.packages import SETTING, listed, unresolved, with_packages
 from panes.spark.store import hadoop_of
 from panes.spark.worker_python import use_own_python
 
@@ -44,9 +44,9 @@ def embedded(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("panes")
     wanted = {**_defaults(cores or os.cpu_count() or 2, settings), **settings}
-    needed = [*packages, *(one for one in wanted.get(SETTING, "").split(",") if one)]
-    if needed and "spark.remote" not in settings:  # a server has the jars that it has
-        wanted[SETTING] = ",".join(dict.fromkeys(needed))
+    if "spark.remote" not in settings:  # a server has the jars that it has
+        wanted = with_packages(wanted, packages)
+    needed = listed(wanted.get(SETTING, ""))
     for name, value in wanted.items():
         builder = builder.config(name, value)
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from panes.errors import PanesError
@@ -48,7 +48,8 @@ class Script:
 
     def written(self, span: Span) -> Span:
         """What the user wrote for a part of the text; of a value all of its `${name}`."""
-        return Span(self.source, self._place(span.start, at_end=False), self._place(span.end, at_end=True))
+        source = replace(self.source, redacted=span.source.redacted)
+        return Span(source, self._place(span.start, at_end=False), self._place(span.end, at_end=True))
 
     def _place(self, offset: int, at_end: bool) -> int:
         shift = 0
