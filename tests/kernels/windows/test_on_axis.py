@@ -85,7 +85,7 @@ class Sizes:
         return utc.astimezone(ZoneInfo(self.zone or "UTC")).replace(tzinfo=None)
 
     def windows(self, time: int) -> Iterator[tuple[int, int]]:
-        """Every one that starts at a multiple of the hop and holds a time; clocks differ from UTC by less than a hop."""
+        """Each that starts at a multiple of the hop and holds a time; clocks differ from UTC by less than a hop."""
         around = (time - self.offset) // self.hop * self.hop
         for hops in range(-self.size // self.hop - 3, 4):
             start = around + hops * self.hop
