@@ -204,6 +204,8 @@ def test_approx_count_distinct_is_within_the_error_of_the_count(spark: SparkSess
 def test_distinct_in_sessions(spark: SparkSession, type_: str) -> None:
     """The oracle collects a session's values first, and then aggregates those that differ."""
     df = frame(spark, type_).where("x IS NULL OR abs(x) < 1e100")
+    if type_ == "double":
+        df = df.withColumn("x", df.x + 0.0)  # Spark's array_distinct has no -0.0, which listagg shows
     df.createOrReplaceTempView("oracle_rows")
     engine = Engine(spark)
     engine.stream("t", df, time="ts", key=["n"])
