@@ -16,7 +16,7 @@ from panes.catalog import Sink
 from panes.connectors.jdbc import jdbc_sink
 from panes.errors import PanesError
 from panes.spark.jdbc.connection import connected
-from panes.spark.jdbc.sink import JdbcWriter
+from panes.spark.jdbc.sink import RECORD, JdbcWriter, checked_writer
 from panes.spark.jdbc.upsert import ROW
 from spark.input_files import at, write_file
 
@@ -129,6 +129,26 @@ def test_refused_before_anything_starts(
     assert words in caught.value.message
 
 
+def test_a_record_that_cannot_be_written(spark: SparkSession, where: dict[str, str]) -> None:
+    """What the database says is told, and not that another query has written."""
+    run(where, f"CREATE TABLE panes_jdbc_sinks {RECORD.removesuffix(')')}, CONSTRAINT full_up CHECK (batch > 5))")
+    with pytest.raises(PanesError) as caught:
+        writer(where)(rows(spark, [(1, "a")], "id int, v string"), 0)
+    assert caught.value.code == "database-failed"
+    assert "full_up" in caught.value.message.lower()
+
+
+def test_a_table_that_may_not_be_read_is_there(spark: SparkSession, where: dict[str, str]) -> None:
+    made = "USER panes_reader PASSWORD 'word'" if "h2" in where["url"] else "ROLE panes_reader LOGIN PASSWORD 'word'"
+    run(where, f"CREATE {made}", "CREATE TABLE t (id INT)")
+    try:
+        with pytest.raises(PanesError) as caught:
+            checked_writer(spark.range(1), writer({**where, "user": "panes_reader", "password": "word"}).sink, (), str)
+    finally:
+        run(where, f"DROP {'USER' if 'h2' in where['url'] else 'ROLE'} panes_reader")
+    assert caught.value.code == "database-failed"
+
+
 def script(where: dict[str, str], tmp_path: Path, options: str) -> str:
     write_file(tmp_path / "in", 0, [{"id": n, "v": f"{n % 3}", "ts": at(1000 * n)} for n in range(6)])
     write_file(tmp_path / "in", 1, [{"id": n, "v": f"{n % 2}", "ts": at(1000 * n)} for n in range(6, 9)])
@@ -162,3 +182,9 @@ def test_a_server_that_is_not_there(spark: SparkSession) -> None:
         writer(nowhere)(rows(spark, [(1,)], "id int"), 0)
     assert caught.value.code == "database-failed"
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_server_that_nobody_knows(spark: SparkSession) -> None:
+    with pytest.raises(PanesError) as caught:
+        writer({"url": "jdbc:postgresql://nowhere.invalid/x"})(rows(spark, [(1,)], "id int"), 0)
+    assert caught.value.message.endswith(": UnknownHostException: nowhere.invalid")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
@@ -53,15 +52,15 @@ class JdbcWriter:
         self, connection: Connection, schema: StructType, spark: SparkSession, sink_id: str, batch: int
     ) -> dict[str, str]:
         fields = stored_fields(schema, self.key or self.sink.key, applied=bool(self.key))
-        if self.sink.create and not has_table(connection, self.sink.table):
+        if self.sink.create and not connection.has_table(self.sink.table):
             self._create(connection, fields, spark)
         for name in connection.tables():
             prefix = staging_prefix(sink_id)
             if name.lower().startswith(prefix) and int(name[len(prefix) :].partition("_")[0]) < batch:
                 connection.succeeds(f"DROP TABLE {self.sink.beside(name)}")
         record = self.sink.beside(SINKS)
-        if not has_table(connection, record) and not connection.succeeds(f"CREATE TABLE {record} {RECORD}"):
-            connection.number(f"SELECT count(*) FROM {record}")  # another driver has made it, or the error says why
+        if not connection.has_table(record):
+            connection.run_once(f"CREATE TABLE {record} {RECORD}", done=lambda: connection.has_table(record))
         return check_table(self.sink, fields, spark)
 
     def _create(self, connection: Connection, fields: Sequence[StructField], spark: SparkSession) -> None:
@@ -79,8 +78,12 @@ class JdbcWriter:
         """One transaction; an UPDATE locks the row of the sink's id, in every dialect."""
         record, who = self.sink.beside(SINKS), (sink_id, self.sink.table)
         which = "WHERE id = ? AND target = ?"
-        if not connection.number(f"SELECT count(*) FROM {record} {which}", *who):
-            connection.succeeds(f"INSERT INTO {record} VALUES (?, ?, -1)", *who)  # or another driver has
+
+        def is_known() -> bool:
+            return bool(connection.number(f"SELECT count(*) FROM {record} {which}", *who))
+
+        if not is_known():
+            connection.run_once(f"INSERT INTO {record} VALUES (?, ?, -1)", *who, done=is_known)
         with connection.transaction():
             connection.run(f"UPDATE {record} SET batch = batch {which}", *who)
             recorded = connection.number(f"SELECT batch FROM {record} {which}", *who)
@@ -111,15 +114,6 @@ def behind(table: str, sink_id: str, recorded: int | None, batch: int) -> PanesE
     text = f"{table} has micro-batch {recorded} of the sink {sink_id} already, and this is {batch}"
     hint = "Its checkpoint was replaced, or another query has the same id. Begin with another id and an empty table."
     return PanesError("state-mismatch", text, None, hint)
-
-
-def has_table(connection: Connection, table: str) -> bool:
-    """Whether it can be read: how its name is spelled, and where it is looked for, the database knows best."""
-    try:
-        connection.number(f"SELECT count(*) FROM {table} WHERE 1 = 0")
-    except Py4JJavaError:
-        return False
-    return True
 
 
 def stage(rows: DataFrame, sink: JdbcSink, staging: str, applied: bool) -> None:
@@ -154,7 +148,7 @@ def checked_writer(df: DataFrame, sink: JdbcSink, key: tuple[str, ...], sink_id:
     """A writer of micro-batches like `df`; its table is looked at before anything starts."""
     fields = stored_fields(df.schema, key or sink.key, applied=bool(key))
     with connected(sink, df.sparkSession) as connection:
-        there = has_table(connection, sink.table)
+        there = connection.has_table(sink.table)
     if there:
         check_table(sink, fields, df.sparkSession)
     elif not sink.create:
