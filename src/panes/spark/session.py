@@ -111,7 +111,7 @@ def _set(spark: SparkSession, name: str, value: str) -> None:
         spark.conf.set(name, value)
     except PySparkException as error:
         shown = shown_options({name: value}, redaction(spark))[name]
-        why = str(error).splitlines()[0].replace(value, shown)
+        why = str(error).splitlines()[0].replace(value or shown, shown)
         text = f"{name} has to be {shown}, and this session does not let it be set: {why}"
         raise PanesError("spark-settings", text, None, f"Start Spark with --conf {name}={shown}") from None
 

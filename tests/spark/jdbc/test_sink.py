@@ -15,7 +15,7 @@ from panes import Engine
 from panes.catalog import Sink
 from panes.connectors.jdbc import jdbc_sink
 from panes.errors import PanesError
-from panes.spark.jdbc.connection import connected
+from panes.spark.jdbc.connection import Connection, connected
 from panes.spark.jdbc.sink import RECORD, JdbcWriter, checked_writer
 from panes.spark.jdbc.upsert import ROW
 from spark.input_files import at, write_file
@@ -96,6 +96,35 @@ def test_changes_are_applied_by_key(spark: SparkSession, where: dict[str, str]) 
     assert held(where) == [(0, "x"), (2, None), (3, "old 3"), (9, "y")]
     with pytest.raises(PanesError) as caught:
         put(rows(spark, [("insert", None, "a")], CHANGES), 2)
+    assert caught.value.code == "database-failed"
+
+
+class Crash(BaseException):
+    """The driver is killed."""
+
+
+@pytest.mark.parametrize("survived", [0, 1])
+def test_a_crash_while_tables_are_made(
+    spark: SparkSession, where: dict[str, str], monkeypatch: pytest.MonkeyPatch, survived: int
+) -> None:
+    """Whatever was done before it, the table has its key afterwards."""
+    made: list[str] = []
+    original = Connection.run
+
+    def run_until(self: Connection, sql: str, *values: str | int) -> None:
+        if sql.startswith("CREATE"):
+            made.append(sql)
+            if len(made) > survived:
+                raise Crash
+        original(self, sql, *values)
+
+    changes = rows(spark, [("insert", 1, 5)], "_change_type string, id int, v int")
+    with monkeypatch.context() as patched, pytest.raises(Crash):
+        patched.setattr(Connection, "run", run_until)
+        writer(where, "id")(changes, 0)
+    writer(where, "id")(changes, 0)
+    with pytest.raises(PanesError) as caught:
+        run(where, "INSERT INTO t VALUES (1, 6)")
     assert caught.value.code == "database-failed"
 
 

@@ -64,15 +64,16 @@ class JdbcWriter:
         return check_table(self.sink, fields, spark)
 
     def _create(self, connection: Connection, fields: Sequence[StructField], spark: SparkSession) -> None:
-        """A table as Spark makes it, with a unique key."""
+        """A table with Spark's types and a unique key, in one statement: a crash leaves no table without its key."""
+        table = self.sink.table
         key = {name.lower() for name in self.key or self.sink.key}
-        typed = [StructField(one.name, one.dataType, one.name.lower() not in key) for one in fields]
-        empty = spark.createDataFrame([], StructType(typed))
-        empty.write.format("jdbc").options(**self.sink.spark, dbtable=self.sink.table).mode("ignore").save()
-        if key:
-            listed = ", ".join(quoted_name(one.name) for one in fields if one.name.lower() in key)
-            index = f"{self.sink.table.rpartition('.')[2]}_key"
-            connection.run(f"CREATE UNIQUE INDEX {index} ON {self.sink.table} ({listed})")
+        typed = StructType([StructField(one.name, one.dataType, one.name.lower() not in key) for one in fields])
+        jvm, java = spark._jvm, spark._jsparkSession.parseDataType(typed.json())
+        utils = jvm.org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils  # type: ignore[union-attr]
+        columns = utils.schemaString(connection.dialect, java, False, jvm.scala.Option.empty())  # type: ignore[union-attr]
+        unique = ", ".join(quoted_name(one.name) for one in fields if one.name.lower() in key)
+        sql = f"CREATE TABLE {table} ({columns}{f', UNIQUE ({unique})' if key else ''})"
+        connection.run_once(sql, done=lambda: connection.has_table(table))
 
     def _merge(self, connection: Connection, staging: str, sink_id: str, batch: int) -> None:
         """One transaction; an UPDATE locks the row of the sink's id, in every dialect."""
