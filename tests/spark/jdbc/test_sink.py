@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,40 @@ def test_changes_are_applied_by_key(spark: SparkSession, where: dict[str, str]) 
     with pytest.raises(PanesError) as caught:
         put(rows(spark, [("insert", None, "a")], CHANGES), 2)
     assert caught.value.code == "database-failed"
+
+
+def test_staged_values_have_the_types_of_the_table(
+    spark: SparkSession, where: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark takes for a type of its own may lose something, and is told nothing of NOT NULL."""
+
+    def types(connection: Connection, table: str) -> dict[str, tuple[str, int, int]]:
+        found = {}
+        for name in (table.lower(), table.upper()):
+            columns = connection.java.getMetaData().getColumns(None, None, name, None)
+            while columns.next():
+                facts = (
+                    columns.getString("TYPE_NAME"),
+                    columns.getInt("COLUMN_SIZE"),
+                    columns.getInt("DECIMAL_DIGITS"),
+                )
+                found[columns.getString("COLUMN_NAME").lower()] = facts
+        return found
+
+    def compare(self: JdbcWriter, connection: Connection, staging: str, *rest: Any) -> None:
+        staged, target = types(connection, staging), types(connection, "t")
+        compared.append({name: staged[name] for name in target} == target)
+        merge(self, connection, staging, *rest)
+
+    compared: list[bool] = []
+    merge = JdbcWriter._merge
+    monkeypatch.setattr(JdbcWriter, "_merge", compare)
+    run(where, "CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v VARCHAR(7) NOT NULL, n DECIMAL(30, 9), ts TIMESTAMP(2))")
+    schema = "_change_type string, id int, v string, n decimal(30, 9), ts timestamp"
+    put, row = writer(where, "id"), (1, "a", Decimal("1.5"), datetime(2024, 1, 1, 12, 0, 0, 250_000))
+    put(rows(spark, [("insert", *row)], schema), 0)
+    assert compared == [True]
+    assert held(where) == [row]
 
 
 class Crash(BaseException):
