@@ -15,8 +15,10 @@ from postgres_server import Server
 from pyspark.sql import DataFrame, SparkSession
 
 from panes import sinks
+from panes.connectors.postgres import Database
 from panes.errors import PanesError
 from panes.spark.postgres import merge as module
+from panes.spark.postgres.connection import connected
 from panes.spark.postgres.sink import PostgresWriter
 from spark.input_files import write_file
 from spark.postgres.tables import Tables, tables
@@ -382,6 +384,14 @@ def test_databases_that_let_nobody_in(db: Tables, change: dict[str, Any], words:
     assert caught.value.code == "database-failed"
     assert words in caught.value.message
     assert "hunter" not in str(caught.value)
+
+
+def test_a_client_notices_a_server_that_is_gone(postgres: Server) -> None:
+    with connected(Database(postgres.url, postgres.password)) as connection:
+        given = connection.info.get_parameters()
+    assert [given[f"keepalives_{name}"] for name in ("idle", "interval", "count")] == ["30", "10", "3"]
+    with connected(Database(f"{postgres.url}?keepalives_idle=7", postgres.password)) as connection:
+        assert connection.info.get_parameters()["keepalives_idle"] == "7"
 
 
 def test_psycopg_is_missing(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
