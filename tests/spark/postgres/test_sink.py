@@ -386,6 +386,17 @@ def test_databases_that_let_nobody_in(db: Tables, change: dict[str, Any], words:
     assert "hunter" not in str(caught.value)
 
 
+def test_secrets_of_your_own_write_stream(spark: SparkSession, db: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("panes.secrets._handed_out", set())
+    monkeypatch.setenv("PANES_TEST_WORD", db.server.password)
+    put = writer(db, create=True, password="${ENV:PANES_TEST_WORD}")
+    put(rows(spark, [(1,)], "id int"), 0)
+    assert db.sql("SELECT id FROM t") == [(1,)]
+    with pytest.raises(PanesError) as caught:
+        writer(db, url="${ENV:PANES_TEST_NOWHERE}")
+    assert caught.value.code == "missing-secret"
+
+
 def test_a_client_notices_a_server_that_is_gone(postgres: Server) -> None:
     with connected(Database(postgres.url, postgres.password)) as connection:
         given = connection.info.get_parameters()
