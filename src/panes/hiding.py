@@ -8,7 +8,7 @@ jdbc:sqlserver://db;password=hunter2  a parameter of a URL
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 SECRET = re.compile(
     r"password|passwd|passphrase|pwd|secret|token|credential|jaas|user[._-]?info"
@@ -60,6 +60,19 @@ def masked_value(value: str, mask: str) -> str:
             shown += value[at:start] + mask if start >= at else ""
             at = end
     return shown + value[at:]
+
+
+def secret_values(options: Mapping[str, str]) -> list[str]:
+    """The values of options that are secret by their names, and the secret parts of all others.
+
+    >>> secret_values({"password": "hunter2", "url": "pg://me:word@db", "jaas": 'Login required password="a b";'})
+    ['hunter2', 'word', 'Login required password="a b";', 'a b']
+    """
+    found: list[str] = []
+    for name, value in options.items():
+        parts = [value[start:end] for start, end in [*_in_urls(value), *_in_options(value, None)]]
+        found += [*([value] if SECRET.search(name) else []), *parts]
+    return [one for one in found if one]
 
 
 def _secrets(text: str, ranges: list[Range]) -> Iterator[Range]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from panes.connectors.delta import DeltaSink
 from panes.errors import PanesError
+from panes.secrets import check_references, resolved
 from panes.spark.installed import check_spark
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def postgres(
     """Write micro-batches to a table of PostgreSQL: appended, or as a `changelog` applied by its `key`.
 
     `id` names the query for as long as its checkpoint lasts: with it the database knows which micro-batches it has.
-    Another query, or another checkpoint, needs another one. `create` makes the table where it is missing.
+    Another query, or another checkpoint, needs another one. `create` makes the table where it is missing. `url`,
+    `table` and `password` may be references, such as `${ENV:PGPASSWORD}`.
 
         result.writeStream.foreachBatch(panes.sinks.postgres(id="board", url="postgresql://…", table="board")).start()
     """
@@ -58,7 +60,8 @@ def delta(
     """Write micro-batches to a Delta table: appended, or as a `changelog` applied by its `key`.
 
     `id` names the query for as long as its checkpoint lasts, so that each micro-batch is written once. `create` makes
-    the table where it is missing, with `partition_by` and `properties`; `storage_options` are those of delta-rs.
+    the table where it is missing, with `partition_by` and `properties`; `storage_options` are those of delta-rs,
+    whose values may be references, such as `${ENV:AWS_SECRET_ACCESS_KEY}`.
 
         result.writeStream.foreachBatch(panes.sinks.delta(id="board", path="lake/board", key=["id"])).start()
     """
@@ -68,6 +71,7 @@ def delta(
     from panes.spark.folders import folder
 
     check_installed()
+    check_references(storage_options or {})
     keys = _names(key)
     if changelog and not keys:
         raise PanesError("stream-options", "changes are applied by a key", None, "Add key=['column', …].")
@@ -78,7 +82,7 @@ def delta(
         create,
         _names(partition_by),
         dict(properties or {}),
-        dict(storage_options or {}),
+        resolved(storage_options or {}),
     )
     return DeltaWriter(id, sink, changelog)
 

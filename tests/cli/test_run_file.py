@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -209,6 +210,23 @@ def test_status(tmp_path: Path) -> None:
             assert "12,345" in done.output
         told = json.loads(wide.invoke(app, ["status", "--json"]).output)
         assert (told["pid"], told["queries"][0]["backlog"]) == (started.pid, 99)
+
+
+@pytest.mark.parametrize(("waited", "rate", "ago"), [(5.0, 10.0, "5.0 s ago"), (3720.0, 0.0, "1 h 2 min ago")])
+def test_a_run_that_has_not_read_for_a_while(
+    waited: float, rate: float, ago: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file is written with micro-batches only, so that it still says what the rate was then."""
+    wide = CliRunner(env={"COLUMNS": "200"})
+    with announced("a.sql", None, clock=lambda: 1000.0) as file:
+        file.started(["out", "idle"], None)
+        file.batch(report(rows_in=10))
+        file.write()
+        monkeypatch.setattr(time, "time", lambda: 1000.0 + waited)
+        told = json.loads(wide.invoke(app, ["status", "--json"]).output)["queries"]
+        assert [(one["rows_in_per_second"], one["last_batch_at"]) for one in told] == [(rate, 1000.0), (0.0, None)]
+        shown = wide.invoke(app, ["status"]).output
+        assert ago in shown.partition("idle")[0].partition("\n")[2]
 
 
 @pytest.mark.parametrize("named", ["checkpoint", "process"])

@@ -44,7 +44,7 @@ def test_names_have_no_case() -> None:
     assert spark == {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
     spark = kafka_source(stream(f"{WHERE}, format = 'json', KAFKA.security.protocol = 'SSL'")).spark
     assert spark["kafka.security.protocol"] == "SSL"
-    assert kafka_source(stream(f"{WHERE}, format = 'json', JSON.mode = 'x'")).parser == {"mode": "x"}
+    assert kafka_source(stream(f"{WHERE}, format = 'json', JSON.locale = 'x'")).parser == {"locale": "x"}
 
 
 @pytest.mark.parametrize("more", ["subscribe = 'u'", "kafka.bootstrap.servers = 'h:2'"])

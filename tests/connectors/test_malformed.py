@@ -46,6 +46,9 @@ def test_a_stream_with_dead_letters() -> None:
         f"connector = 'json', columnNameOfCorruptRecord = 'a', {DEAD}",
         "connector = 'json', mode = 'DROPMALFORMED'",
         "connector = 'csv', Mode = 'permissive'",
+        f"{KAFKA}, format = 'json', json.Mode = 'DROPMALFORMED'",
+        f"{KAFKA}, format = 'csv', csv.mode = 'DROPMALFORMED'",
+        f"{KAFKA}, format = 'json', json.columnNameOfCorruptRecord = 'a'",
     ],
 )
 def test_refused(options: str) -> None:

@@ -50,6 +50,13 @@ def test_a_line_that_is_not_json(spark: SparkSession, tmp_path: Path, line: str)
     assert told.startswith(f"a line of file:{tmp_path}/in/lines is not json of the declared columns: {line}")
 
 
+def test_a_terminal_is_not_told_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
+    """A line may hold sequences that clear a screen or write to a clipboard: they are shown as what they are."""
+    line = "é\x1b]52;c;eA==\x07\x1b[2J\x00\x9b2J\x7f"
+    told = refused(spark, tmp_path, f"{line}\n", "a INT", "SELECT a FROM t")
+    assert told.partition("columns: ")[2].startswith("é␛]52;c;eA==␇␛[2J␀�2J␡")
+
+
 def test_folders_that_are_columns(spark: SparkSession, tmp_path: Path) -> None:
     """As Spark reads them; lines in them are looked at like others."""
 

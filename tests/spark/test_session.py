@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
-from panes.spark.session import FASTER, NEEDED, _defaults, prepare
+from panes.spark.session import FASTER, NEEDED, _defaults, _set, prepare
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark-session.md"
 ROW = re.compile(r"^\| `(?P<name>spark\.[^`]+)` \| (?P<here>[^|]+) \| (?P<there>[^|]+) \|$", re.MULTILINE)
@@ -29,7 +29,7 @@ class Settings:
 
     def set(self, name: str, value: str) -> None:
         if name in self.fixed:
-            raise PySparkException("[CANNOT_MODIFY_CONFIG] Cannot modify the value of the Spark config")
+            raise PySparkException(f"[CANNOT_MODIFY_CONFIG] Cannot modify {name}, to be {value}")
         self.changed.append(name)
         self.given[name] = value
 
@@ -71,6 +71,16 @@ def test_the_page_lists_what_an_embedded_spark_begins_with() -> None:
 
 def test_nothing_else_is_set() -> None:
     assert set(prepared(Settings({"spark.sql.session.timeZone": "Asia/Tokyo"}))) == {*NEEDED, *FASTER}
+
+
+@pytest.mark.parametrize("name", ["fs.s3a.secret.key", "my.pin"])
+def test_a_secret_that_cannot_be_set_is_not_shown(name: str) -> None:
+    session = Session(Settings({"spark.redaction.regex": "pin"}, fixed=(name,)))
+    with pytest.raises(PanesError) as caught:
+        _set(cast(SparkSession, session), name, "hunter2")
+    assert caught.value.code == "spark-settings"
+    assert name in caught.value.message
+    assert "hunter2" not in str(caught.value)
 
 
 def test_what_is_there_already_is_not_set_again() -> None:

@@ -28,12 +28,13 @@ class Dialect:
     driver: str
     upsert: Upsert
     end: str = ""  # of a MERGE
+    select_into: bool = False  # where others have CREATE TABLE … AS SELECT
 
 
 DIALECTS = {
     "postgresql": Dialect("org.postgresql.Driver", Upsert.ON_CONFLICT),
     "h2": Dialect("org.h2.Driver", Upsert.MERGE),
-    "sqlserver": Dialect("com.microsoft.sqlserver.jdbc.SQLServerDriver", Upsert.MERGE, ";"),
+    "sqlserver": Dialect("com.microsoft.sqlserver.jdbc.SQLServerDriver", Upsert.MERGE, ";", select_into=True),
     "oracle": Dialect("oracle.jdbc.OracleDriver", Upsert.MERGE),
 }
 

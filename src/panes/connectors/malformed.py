@@ -13,7 +13,11 @@ KAFKA = {"key": "binary", "topic": "string", "partition": "int", "offset": "bigi
          "headers": "array<struct<key:string,value:binary>>"}  # fmt: skip
 
 
-OPTION = "mode"  # of Spark's readers: what becomes of malformed records
+# Of Spark's readers: what becomes of malformed records.
+OPTIONS = {
+    **dict.fromkeys(LINES, ("mode",)),
+    kafka.CONNECTOR: tuple(f"{one}.{name}" for one in LINES for name in ("mode", "columnnameofcorruptrecord")),
+}
 
 
 def check_malformed(stream: Stream) -> None:
@@ -25,9 +29,10 @@ def check_malformed(stream: Stream) -> None:
         raise _refused(f"on_error and dead_letter of {stream.name} do not go together", hint)
     if stream.on_error == "dead_letter" and not _can_be_malformed(stream):
         raise _refused(f"no record of {stream.name} is ever malformed", "It is for records with columns of a format.")
-    if stream.options.get("connector") in LINES and any(name.lower() == OPTION for name in stream.options):
-        hint = "on_error says what becomes of malformed records; none is dropped silently."
-        raise _refused(f"{stream.name} has an option {OPTION}", hint)
+    for name in stream.options:
+        if name.lower() in OPTIONS.get(stream.options.get("connector", ""), ()):
+            hint = "on_error says what becomes of malformed records; none is dropped silently."
+            raise _refused(f"{stream.name} has an option {name}", hint)
 
 
 def _can_be_malformed(stream: Stream) -> bool:

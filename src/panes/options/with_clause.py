@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from panes.hiding import SECRET, masked_value
-from panes.secrets import MASK, check_references, is_reference
+from panes.hiding import SECRET, masked_value, secret_values
+from panes.secrets import MASK, check_references, is_reference, without
 
 REDACTION = "spark.redaction.regex"
 CONNECTORS = frozenset(
@@ -36,6 +36,15 @@ def shown_options(options: Mapping[str, str], also: re.Pattern[str] | None = Non
     {'url': 'postgresql://me:***@db/x', 'password': '${ENV:PGPASSWORD}'}
     """
     return {name: _shown(name, value, also) for name, value in options.items()}
+
+
+def without_secrets(text: str, options: Mapping[str, str]) -> str:
+    """What a driver or client says, without the secrets among the options that it was given.
+
+    >>> without_secrets("no login with hunter2 at pg://me:word@db", {"password": "hunter2"})
+    'no login with *** at pg://me:***@db'
+    """
+    return masked_value(without(text, secret_values(options)), MASK)
 
 
 def redaction_of(settings: Mapping[str, str]) -> re.Pattern[str] | None:

@@ -22,6 +22,9 @@ from panes.spark.progress import malformed_name
 
 ERROR = "panes_error"
 SHOWN = 100  # letters of a malformed value that an error shows
+# A terminal would obey control characters: each becomes its picture, the end of a line a space.
+CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+PICTURES = {**CONTROLS, ord("\r"): ord(" "), ord("\n"): ord(" ")}
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def dead_letters(judged: Judged, stream: Stream) -> DataFrame:
 
 
 def _stopped_at(judged: Judged) -> DataFrame:
-    shown = rf"nvl(translate(substr(CAST({judged.value} AS STRING), 1, {SHOWN}), '\r\n', '  '), 'NULL')"
+    controls, pictures = ("".join(f"\\u{code:04x}" for code in codes) for codes in (PICTURES, PICTURES.values()))
+    shown = f"nvl(translate(substr(CAST({judged.value} AS STRING), 1, {SHOWN}), '{controls}', '{pictures}'), 'NULL')"
     text = f"concat('PanesError: malformed-record: ', {judged.place}, ' is ', {ERROR}, ': ', {shown})"
     return judged.records.where(f"CASE WHEN {ERROR} IS NOT NULL THEN raise_error({text}) ELSE true END")
 

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
+from panes.options import shown_options
 from panes.spark.folders import scheme_of
 from panes.spark.installed import check_version
 from panes.spark.packages import SETTING, listed, unresolved, with_packages
@@ -109,8 +110,10 @@ def _set(spark: SparkSession, name: str, value: str) -> None:
     try:
         spark.conf.set(name, value)
     except PySparkException as error:
-        text = f"{name} has to be {value}, and this session does not let it be set: {str(error).splitlines()[0]}"
-        raise PanesError("spark-settings", text, None, f"Start Spark with --conf {name}={value}") from None
+        shown = shown_options({name: value}, redaction(spark))[name]
+        why = str(error).splitlines()[0].replace(value or shown, shown)
+        text = f"{name} has to be {shown}, and this session does not let it be set: {why}"
+        raise PanesError("spark-settings", text, None, f"Start Spark with --conf {name}={shown}") from None
 
 
 def settings(spark: SparkSession) -> dict[str, str]:

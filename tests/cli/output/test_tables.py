@@ -42,7 +42,7 @@ def test_the_live_table_on_80_columns_has_the_name_of_the_query() -> None:
 
 
 def test_status_on_80_columns_has_the_name_and_the_state_of_the_query() -> None:
-    shown = "\n".join(lines(runs_table(board().document(NOON), 80)))
+    shown = "\n".join(lines(runs_table(board().document(NOON), NOON, 80)))
     assert max(map(len, shown.splitlines())) <= 80
     assert NAME in shown
     assert "running" in shown
@@ -53,7 +53,7 @@ def test_status_on_80_columns_has_the_name_and_the_state_of_the_query() -> None:
 def test_on_a_wide_terminal_and_in_a_pipe_no_column_is_left_out() -> None:
     for limit, width in ((200, 200), (None, 80)):
         assert "1,234,567" in "".join(lines(queries_table(board(), NOON, limit), width))
-        assert "1,234,567" in "".join(lines(runs_table(board().document(NOON), limit), width))
+        assert "1,234,567" in "".join(lines(runs_table(board().document(NOON), NOON, limit), width))
 
 
 def test_in_a_pipe_a_table_is_as_wide_as_it_is() -> None:

@@ -75,6 +75,46 @@ def test_changes_are_applied_by_key(spark: SparkSession, tmp_path: Path) -> None
     assert DeltaTable(str(tmp_path / "t")).version() == 3
 
 
+@pytest.mark.parametrize(("keys", "least_skipped"), [((5005,), 15), ((5005, None), 0)])
+def test_a_merge_reads_only_files_whose_keys_are_near(
+    spark: SparkSession, tmp_path: Path, keys: tuple[int | None, ...], least_skipped: int
+) -> None:
+    path = str(tmp_path / "t")
+    for n in range(20):
+        values = list(range(1000 * n, 1000 * n + 10))
+        write_deltalake(path, pa.table({"id": pa.array(values, pa.int64()), "v": values}), mode="append")
+    put = sinks.delta(id="a", path=path, key="ID", changelog=True)
+    schema = "_change_type string, id bigint, v bigint"
+    put(spark.createDataFrame([("update_postimage", key, -1) for key in keys], schema), 0)
+    metrics = DeltaTable(path).history(1)[0]["operationMetrics"]
+    scanned, skipped = (int(metrics[f"num_target_files_{what}"]) for what in ("scanned", "skipped_during_scan"))
+    assert skipped >= least_skipped
+    assert (scanned == 1) == (least_skipped > 0)
+    found = DeltaTable(path).to_pyarrow_table().to_pylist()
+    assert {row["id"] for row in found if row["v"] == -1} == set(keys)
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "changed"),
+    [
+        ("double", ["NaN", "3", "5"], "NaN"),
+        ("decimal(20,0)", ["12345678901234567891", "1"], "12345678901234567891"),
+        ("timestamp", ["2024-01-01 00:00:00.123456", "2024-01-01 00:00:00.123457"], "2024-01-01 00:00:00.123457"),
+        ("string", ["x" * 500, "y", "it's"], "x" * 500),
+    ],
+)
+def test_statistics_of_files_hide_no_row(
+    spark: SparkSession, tmp_path: Path, type_: str, values: list[str], changed: str
+) -> None:
+    """They are rounded or cut, and know no NaN: a row that is not found would be there twice."""
+    put = sinks.delta(id="a", path=str(tmp_path / "t"), key="id", changelog=True, create=True)
+    cast = ["_change_type", f"CAST(id AS {type_}) AS id", "v"]
+    for batch, some in enumerate([values, values[:1], [changed]]):
+        rows = [("update_postimage", one, batch) for one in some]
+        put(spark.createDataFrame(rows, "_change_type string, id string, v int").selectExpr(*cast), batch)
+    assert DeltaTable(str(tmp_path / "t")).to_pyarrow_table().num_rows == len(values)
+
+
 def test_a_checkpoint_that_is_behind(spark: SparkSession, tmp_path: Path) -> None:
     """With a new checkpoint under an old id, numbers begin again: its rows must not be passed over in silence."""
     put = sinks.delta(id="a", path=str(tmp_path / "t"), key=["k"], changelog=True, create=True)

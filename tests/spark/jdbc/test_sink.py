@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,8 @@ from panes import Engine
 from panes.catalog import Sink
 from panes.connectors.jdbc import jdbc_sink
 from panes.errors import PanesError
-from panes.spark.jdbc.connection import connected
-from panes.spark.jdbc.sink import JdbcWriter
+from panes.spark.jdbc.connection import Connection, connected
+from panes.spark.jdbc.sink import RECORD, JdbcWriter, checked_writer
 from panes.spark.jdbc.upsert import ROW
 from spark.input_files import at, write_file
 
@@ -99,6 +101,69 @@ def test_changes_are_applied_by_key(spark: SparkSession, where: dict[str, str]) 
     assert caught.value.code == "database-failed"
 
 
+def test_staged_values_have_the_types_of_the_table(
+    spark: SparkSession, where: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark takes for a type of its own may lose something, and is told nothing of NOT NULL."""
+
+    def types(connection: Connection, table: str) -> dict[str, tuple[str, int, int]]:
+        found = {}
+        for name in (table.lower(), table.upper()):
+            columns = connection.java.getMetaData().getColumns(None, None, name, None)
+            while columns.next():
+                facts = (
+                    columns.getString("TYPE_NAME"),
+                    columns.getInt("COLUMN_SIZE"),
+                    columns.getInt("DECIMAL_DIGITS"),
+                )
+                found[columns.getString("COLUMN_NAME").lower()] = facts
+        return found
+
+    def compare(self: JdbcWriter, connection: Connection, staging: str, *rest: Any) -> None:
+        staged, target = types(connection, staging), types(connection, "t")
+        compared.append({name: staged[name] for name in target} == target)
+        merge(self, connection, staging, *rest)
+
+    compared: list[bool] = []
+    merge = JdbcWriter._merge
+    monkeypatch.setattr(JdbcWriter, "_merge", compare)
+    run(where, "CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v VARCHAR(7) NOT NULL, n DECIMAL(30, 9), ts TIMESTAMP(2))")
+    schema = "_change_type string, id int, v string, n decimal(30, 9), ts timestamp"
+    put, row = writer(where, "id"), (1, "a", Decimal("1.5"), datetime(2024, 1, 1, 12, 0, 0, 250_000))
+    put(rows(spark, [("insert", *row)], schema), 0)
+    assert compared == [True]
+    assert held(where) == [row]
+
+
+class Crash(BaseException):
+    """The driver is killed."""
+
+
+@pytest.mark.parametrize("survived", [0, 1])
+def test_a_crash_while_tables_are_made(
+    spark: SparkSession, where: dict[str, str], monkeypatch: pytest.MonkeyPatch, survived: int
+) -> None:
+    """Whatever was done before it, the table has its key afterwards."""
+    made: list[str] = []
+    original = Connection.run
+
+    def run_until(self: Connection, sql: str, *values: str | int) -> None:
+        if sql.startswith("CREATE"):
+            made.append(sql)
+            if len(made) > survived:
+                raise Crash
+        original(self, sql, *values)
+
+    changes = rows(spark, [("insert", 1, 5)], "_change_type string, id int, v int")
+    with monkeypatch.context() as patched, pytest.raises(Crash):
+        patched.setattr(Connection, "run", run_until)
+        writer(where, "id")(changes, 0)
+    writer(where, "id")(changes, 0)
+    with pytest.raises(PanesError) as caught:
+        run(where, "INSERT INTO t VALUES (1, 6)")
+    assert caught.value.code == "database-failed"
+
+
 def test_a_task_that_ran_twice(spark: SparkSession, where: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     def twice(self: JdbcWriter, connection: Any, staging: str, *rest: Any) -> None:
         connection.run(f"INSERT INTO {staging} SELECT * FROM {staging}")
@@ -127,6 +192,26 @@ def test_refused_before_anything_starts(
         Engine(spark).run(script(where, tmp_path, "table = 'board'"), once=True, checkpoint=tmp_path / "checkpoint")
     assert caught.value.code == "sink-mismatch"
     assert words in caught.value.message
+
+
+def test_a_record_that_cannot_be_written(spark: SparkSession, where: dict[str, str]) -> None:
+    """What the database says is told, and not that another query has written."""
+    run(where, f"CREATE TABLE panes_jdbc_sinks {RECORD.removesuffix(')')}, CONSTRAINT full_up CHECK (batch > 5))")
+    with pytest.raises(PanesError) as caught:
+        writer(where)(rows(spark, [(1, "a")], "id int, v string"), 0)
+    assert caught.value.code == "database-failed"
+    assert "full_up" in caught.value.message.lower()
+
+
+def test_a_table_that_may_not_be_read_is_there(spark: SparkSession, where: dict[str, str]) -> None:
+    made = "USER panes_reader PASSWORD 'word'" if "h2" in where["url"] else "ROLE panes_reader LOGIN PASSWORD 'word'"
+    run(where, f"CREATE {made}", "CREATE TABLE t (id INT)")
+    try:
+        with pytest.raises(PanesError) as caught:
+            checked_writer(spark.range(1), writer({**where, "user": "panes_reader", "password": "word"}).sink, (), str)
+    finally:
+        run(where, f"DROP {'USER' if 'h2' in where['url'] else 'ROLE'} panes_reader")
+    assert caught.value.code == "database-failed"
 
 
 def script(where: dict[str, str], tmp_path: Path, options: str) -> str:
@@ -162,3 +247,9 @@ def test_a_server_that_is_not_there(spark: SparkSession) -> None:
         writer(nowhere)(rows(spark, [(1,)], "id int"), 0)
     assert caught.value.code == "database-failed"
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_server_that_nobody_knows(spark: SparkSession) -> None:
+    with pytest.raises(PanesError) as caught:
+        writer({"url": "jdbc:postgresql://nowhere.invalid/x"})(rows(spark, [(1,)], "id int"), 0)
+    assert caught.value.message.endswith(": UnknownHostException: nowhere.invalid")

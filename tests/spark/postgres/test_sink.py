@@ -15,8 +15,10 @@ from postgres_server import Server
 from pyspark.sql import DataFrame, SparkSession
 
 from panes import sinks
+from panes.connectors.postgres import Database
 from panes.errors import PanesError
 from panes.spark.postgres import merge as module
+from panes.spark.postgres.connection import connected
 from panes.spark.postgres.sink import PostgresWriter
 from spark.input_files import write_file
 from spark.postgres.tables import Tables, tables
@@ -279,6 +281,33 @@ def test_null_in_a_key(spark: SparkSession, db: Tables) -> None:
     assert db.sql("SELECT id, v FROM safe") == [(1, "c")]
 
 
+NULLS = "_change_type string, a int, b string, v int"
+
+
+def test_nulls_in_some_columns_of_a_key(spark: SparkSession, db: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows find each other by `=` and IS NULL, for which PostgreSQL has indexes and hash joins: pairs are not tried."""
+    plans: list[str] = []
+
+    def explained(connection: Any, sql: str) -> Any:
+        if sql.startswith(("DELETE", "INSERT")):
+            connection.execute("SET LOCAL enable_nestloop = off")  # few rows: it would not matter
+            plans.extend(line for (line,) in connection.execute(f"EXPLAIN {sql}".encode()).fetchall())
+        return connection.execute(sql.encode())
+
+    db.sql("CREATE TABLE t (a int, b text, v int, UNIQUE NULLS NOT DISTINCT (b, a))")
+    put = upserts(db, key=["a", "b"], create=False)
+    keys = [(1, "x"), (1, None), (None, "x"), (None, None), (2, "x"), (2, None)]
+    put(rows(spark, [("insert", *key, 0) for key in keys], NULLS), 0)
+    monkeypatch.setattr(module, "execute", explained)
+    deleted = [("delete", *key, 0) for key in [*keys[:4], (3, None), (None, "y")]]
+    put(rows(spark, [*deleted, ("insert", 1, None, 7), ("update_postimage", 2, None, 8)], NULLS), 1)
+    assert db.sql("SELECT a, b, v FROM t ORDER BY a, b, v") == [(1, None, 7), (2, "x", 0), (2, None, 8)]
+    assert any("Cond" in line for line in plans)
+    assert not [line for line in plans if "Join Filter" in line and ("=" in line or " OR " in line)]
+    put(rows(spark, [("delete", 2, "x", 0)], NULLS), 2)
+    assert db.sql("SELECT a, b, v FROM t ORDER BY a, b, v") == [(1, None, 7), (2, None, 8)]
+
+
 @pytest.mark.parametrize("value", ["concat('a', char(0))", "struct(concat('a', char(0)) AS x)"])
 def test_a_nul_character(spark: SparkSession, db: Tables, value: str) -> None:
     with pytest.raises(Exception, match=r"database-failed: a string holds the character U\+0000"):
@@ -355,6 +384,25 @@ def test_databases_that_let_nobody_in(db: Tables, change: dict[str, Any], words:
     assert caught.value.code == "database-failed"
     assert words in caught.value.message
     assert "hunter" not in str(caught.value)
+
+
+def test_secrets_of_your_own_write_stream(spark: SparkSession, db: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("panes.secrets._handed_out", set())
+    monkeypatch.setenv("PANES_TEST_WORD", db.server.password)
+    put = writer(db, create=True, password="${ENV:PANES_TEST_WORD}")
+    put(rows(spark, [(1,)], "id int"), 0)
+    assert db.sql("SELECT id FROM t") == [(1,)]
+    with pytest.raises(PanesError) as caught:
+        writer(db, url="${ENV:PANES_TEST_NOWHERE}")
+    assert caught.value.code == "missing-secret"
+
+
+def test_a_client_notices_a_server_that_is_gone(postgres: Server) -> None:
+    with connected(Database(postgres.url, postgres.password)) as connection:
+        given = connection.info.get_parameters()
+    assert [given[f"keepalives_{name}"] for name in ("idle", "interval", "count")] == ["30", "10", "3"]
+    with connected(Database(f"{postgres.url}?keepalives_idle=7", postgres.password)) as connection:
+        assert connection.info.get_parameters()["keepalives_idle"] == "7"
 
 
 def test_psycopg_is_missing(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:

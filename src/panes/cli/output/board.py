@@ -20,6 +20,7 @@ class QueryState:
     began: float
     state: str = "running"
     last: Report | None = None
+    last_batch_at: float | None = None
     batches: int = 0
     rows_in: int = 0
     rows_out: int = 0
@@ -30,7 +31,7 @@ class QueryState:
     def batch(self, report: Report, now: float) -> None:
         rows_in = report.counters.get("rows_in", report.rows_read)
         rows_out = report.counters.get("rows_out", 0)
-        self.last = report
+        self.last, self.last_batch_at = report, now
         self.batches += 1
         self.rows_in += rows_in
         self.rows_out += rows_out
@@ -66,6 +67,7 @@ class QueryState:
             "rows_in_per_second": round(rate_in, 1),
             "rows_out_per_second": round(rate_out, 1),
             "batch": last.batch if last is not None else None,
+            "last_batch_at": self.last_batch_at,
             "batch_seconds": last.seconds if last is not None else None,
             "watermark": last.watermark if last is not None else None,
             "open_windows": self.gauge("open_windows"),

@@ -7,7 +7,7 @@ commit     unless the table says that this micro-batch is in it; a commit fails 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,7 @@ HELD = (
 )
 Put = Callable[[DataFrame, int], None]
 BEHIND = "Its checkpoint was replaced, or another query has the same id. Begin with another id and an empty table."
+SMALL = 64 << 20  # bytes of a micro-batch that may be in memory whole
 ATTEMPTS = 20  # at a commit, when others commit as well
 
 
@@ -80,11 +81,16 @@ class DeltaWriter:
         known = arrow.append(pa.field(DELETED, pa.bool_()))
         schema = pa.schema([pa.field(name, nullable(known.field(name).type)) for name in values])
         named = rows.selectExpr(*(f"{value} AS {quoted(name)}" for name, value in values.items()))
-        staged = stage(named, sink.path, sink.storage, self.id, batch, schema)
+        staged = stage(named, sink.path, sink.storage, self.id, batch, schema, self._key(columns))
         if staged.files:
             with ONE_AT_A_TIME:
                 self._commit(staged, list(columns), batch)
                 clean_up(sink.path, sink.storage, self.id, batch)
+
+    def _key(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """The columns that identify a row, as the table calls them."""
+        wanted = {name.lower() for name in self.sink.key} if self.changelog else set()
+        return tuple(name for name in columns if name.lower() in wanted)
 
     def _table(self, schema: StructType) -> DeltaTable:
         sink = self.sink
@@ -128,10 +134,13 @@ class DeltaWriter:
         if not self.changelog:
             write_deltalake(table, staged.reader(), mode="append", commit_properties=properties)
             return
-        keys = [name for name in columns if name.lower() in {one.lower() for one in self.sink.key}]
-        same = " AND ".join(f"(t.{_quoted(name)} IS NOT DISTINCT FROM s.{_quoted(name)})" for name in keys)
+        key = self._key(columns)
+        # With `=` and all rows in memory, delta-rs reads only files whose keys are in the range of those of the rows.
+        equal = "IS NOT DISTINCT FROM" if staged.null_keys else "="
+        by_range = staged.size <= SMALL and all(_is_exact(staged.schema.field(name).type) for name in key)
+        same = " AND ".join(f"(t.{_quoted(name)} {equal} s.{_quoted(name)})" for name in key)
         values = {_quoted(name): f"s.{_quoted(name)}" for name in columns}
-        merge = table.merge(staged.reader(), same, "s", "t", commit_properties=properties)
+        merge = table.merge(staged.reader(), same, "s", "t", streamed_exec=not by_range, commit_properties=properties)
         merge = merge.when_matched_delete(f"s.{DELETED}").when_matched_update(values, f"NOT s.{DELETED}")
         merge.when_not_matched_insert(values, f"NOT s.{DELETED}").execute()
 
@@ -217,6 +226,13 @@ def create(writer: DeltaWriter, schema: StructType) -> None:
             configuration=dict(sink.properties),
             storage_options=dict(sink.storage),
         )
+
+
+def _is_exact(type_: pa.DataType) -> bool:
+    """Whether statistics of a file tell where such a value cannot be: NaN is not in them, decimals are rounded."""
+    types = pa.types
+    known = (types.is_integer, types.is_string, types.is_date, types.is_timestamp, types.is_boolean)
+    return any(is_one(type_) for is_one in known)
 
 
 def _null(field: StructField) -> str:

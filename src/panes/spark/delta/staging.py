@@ -24,7 +24,7 @@ from panes.spark.folders import is_local
 
 FOLDER = "_panes_staging"
 BUFFER = 1 << 20
-STAGED = pa.schema([("file", pa.string()), ("rows", pa.int64())])
+STAGED = pa.schema([("file", pa.string()), ("size", pa.int64()), ("null_keys", pa.bool_())])
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Stage:
     storage: Mapping[str, str]
     prefix: str
     schema: pa.Schema
+    key: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next((batch for batch in batches if batch.num_rows), None)
@@ -42,7 +43,7 @@ class Stage:
             return
         context = TaskContext.get()
         name = f"{FOLDER}/{self.prefix}-{context.partitionId() if context is not None else 0}-{uuid.uuid4().hex}.arrow"
-        rows = 0
+        size, null_keys = 0, False
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         files = files_of(self.path, self.storage)
         if is_local(self.path):
@@ -50,20 +51,24 @@ class Stage:
         out = files.open_output_stream(name, buffer_size=BUFFER)  # without, Arrow hands on what delta-rs does not take
         with out, pa.ipc.new_file(out, self.schema, options=options) as file:
             while first is not None:
-                file.write_table(pa.Table.from_batches([first]).cast(self.schema))
-                rows += first.num_rows
+                table = pa.Table.from_batches([first]).cast(self.schema)
+                file.write_table(table)
+                size += table.nbytes
+                null_keys = null_keys or any(table[name].null_count for name in self.key)
                 first = next(batches, None)
-        yield pa.RecordBatch.from_pydict({"file": [name], "rows": [rows]}, STAGED)
+        yield pa.RecordBatch.from_pydict({"file": [name], "size": [size], "null_keys": [null_keys]}, STAGED)
 
 
 @dataclass(frozen=True)
 class Staged:
-    """The files of an attempt at a micro-batch."""
+    """The files of an attempt at a micro-batch, the bytes that their rows take in memory, and whether keys are NULL."""
 
     path: str
     storage: Mapping[str, str]
     files: tuple[str, ...]
     schema: pa.Schema
+    size: int
+    null_keys: bool
 
     def reader(self) -> pa.RecordBatchReader:
         """All rows, a few record batches at a time."""
@@ -73,11 +78,21 @@ class Staged:
         return found.scanner(batch_readahead=2, fragment_readahead=1).to_reader()
 
 
-def stage(rows: DataFrame, path: str, storage: Mapping[str, str], sink: str, batch: int, schema: pa.Schema) -> Staged:
-    """Have executors write the rows of a micro-batch, whose columns are those of `schema`."""
+def stage(
+    rows: DataFrame,
+    path: str,
+    storage: Mapping[str, str],
+    sink: str,
+    batch: int,
+    schema: pa.Schema,
+    key: tuple[str, ...],
+) -> Staged:
+    """Have executors write the rows of a micro-batch, whose columns are those of `schema`; some are its `key`."""
     prefix = f"{_short(sink)}-{batch}-{uuid.uuid4().hex}"
-    done = rows.mapInArrow(Stage(path, storage, prefix, schema), "file string, rows bigint").collect()
-    return Staged(path, storage, tuple(sorted(row["file"] for row in done)), schema)
+    write = Stage(path, storage, prefix, schema, key)
+    done = rows.mapInArrow(write, "file string, size bigint, null_keys boolean").collect()
+    files = tuple(sorted(row["file"] for row in done))
+    return Staged(path, storage, files, schema, sum(row["size"] for row in done), any(row["null_keys"] for row in done))
 
 
 def clean_up(path: str, storage: Mapping[str, str], sink: str, batch: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +12,13 @@ from pyspark.sql import SparkSession
 
 from panes.connectors.jdbc import JdbcSink
 from panes.errors import PanesError
+from panes.spark.java_errors import said
 
 
 @dataclass(frozen=True)
 class Connection:
     java: Any
+    dialect: Any  # Spark's
 
     def run(self, sql: str, *values: str | int) -> None:
         statement = self._prepared(sql, values)
@@ -48,6 +50,24 @@ class Connection:
             found.append(str(rows.getString("TABLE_NAME")))
         rows.close()
         return found
+
+    def run_once(self, sql: str, *values: str | int, done: Callable[[], object]) -> None:
+        """Run a statement that another driver may just have run: it fails then, and `done` says so."""
+        try:
+            self.run(sql, *values)
+        except Py4JJavaError:
+            if not done():
+                raise
+
+    def has_table(self, table: str) -> bool:
+        """Whether a table is there: how its name is spelled, and where it is looked for, the database knows best."""
+        try:
+            self.number(f"SELECT count(*) FROM {table} WHERE 1 = 0")
+        except Py4JJavaError as error:
+            if self.dialect.isObjectNotFoundException(error.java_exception):
+                return False
+            raise
+        return True
 
     def succeeds(self, sql: str, *values: str | int) -> bool:
         """Whether a statement on its own can be run."""
@@ -83,7 +103,7 @@ def connected(sink: JdbcSink, spark: SparkSession) -> Iterator[Connection]:
         dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(sink.spark["url"])
         connection = dialect.createConnectionFactory(options).apply(-1)
         try:
-            yield Connection(connection)
+            yield Connection(connection, dialect)
         finally:
             connection.close()
 
@@ -93,11 +113,8 @@ def told_by_jdbc(sink: JdbcSink) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        cause = error.java_exception
-        while cause.getCause() is not None:
-            cause = cause.getCause()
-        if "ClassNotFound" in str(cause.getClass().getName()):
+        text = said(error.java_exception, sink.spark)
+        if text.startswith("ClassNotFoundException"):
             hint = "Start Spark with the jar of the database's JDBC driver: --packages or --jars."
             raise PanesError("missing-package", f"Spark has no {sink.spark['driver']}", None, hint) from None
-        said = " ".join(str(cause.getMessage()).split())
-        raise PanesError("database-failed", f"the database of the table {sink.table}: {said}") from None
+        raise PanesError("database-failed", f"the database of the table {sink.table}: {text}") from None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
@@ -17,7 +16,7 @@ from panes.connectors.jdbc import JdbcSink
 from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
 from panes.spark.jdbc.connection import Connection, connected, told_by_jdbc
-from panes.spark.jdbc.upsert import DELETED, ROW, quoted_name, statements
+from panes.spark.jdbc.upsert import DELETED, ROW, quoted_name, staging_table, statements
 from panes.spark.postgres.sink import stored_fields
 from panes.spark.postgres.staging import staging_name, staging_prefix
 
@@ -34,7 +33,7 @@ class JdbcWriter:
     sink: JdbcSink
     key: tuple[str, ...]  # of changes that are applied by it; empty for rows to append
     sink_id: Callable[[], str]
-    columns: dict[str, str] | None = None  # of the result, by their names in the table
+    columns: list[str] | None = None  # of the table, for those of the result
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         spark, sink_id = rows.sparkSession, self.sink_id()
@@ -43,6 +42,7 @@ class JdbcWriter:
                 self.columns = self._prepare(connection, rows.schema, spark, sink_id, batch)
             staging = self.sink.beside(staging_name(sink_id, batch))
             try:
+                connection.run(staging_table(self.sink, staging, self.columns, applied=bool(self.key)))
                 with told_by_jdbc(self.sink):
                     stage(rows, self.sink, staging, applied=bool(self.key))
                 self._merge(connection, staging, sink_id, batch)
@@ -51,36 +51,41 @@ class JdbcWriter:
 
     def _prepare(
         self, connection: Connection, schema: StructType, spark: SparkSession, sink_id: str, batch: int
-    ) -> dict[str, str]:
+    ) -> list[str]:
         fields = stored_fields(schema, self.key or self.sink.key, applied=bool(self.key))
-        if self.sink.create and not has_table(connection, self.sink.table):
+        if self.sink.create and not connection.has_table(self.sink.table):
             self._create(connection, fields, spark)
         for name in connection.tables():
             prefix = staging_prefix(sink_id)
             if name.lower().startswith(prefix) and int(name[len(prefix) :].partition("_")[0]) < batch:
                 connection.succeeds(f"DROP TABLE {self.sink.beside(name)}")
         record = self.sink.beside(SINKS)
-        if not has_table(connection, record) and not connection.succeeds(f"CREATE TABLE {record} {RECORD}"):
-            connection.number(f"SELECT count(*) FROM {record}")  # another driver has made it, or the error says why
+        if not connection.has_table(record):
+            connection.run_once(f"CREATE TABLE {record} {RECORD}", done=lambda: connection.has_table(record))
         return check_table(self.sink, fields, spark)
 
     def _create(self, connection: Connection, fields: Sequence[StructField], spark: SparkSession) -> None:
-        """A table as Spark makes it, with a unique key."""
+        """A table with Spark's types and a unique key, in one statement: a crash leaves no table without its key."""
+        table = self.sink.table
         key = {name.lower() for name in self.key or self.sink.key}
-        typed = [StructField(one.name, one.dataType, one.name.lower() not in key) for one in fields]
-        empty = spark.createDataFrame([], StructType(typed))
-        empty.write.format("jdbc").options(**self.sink.spark, dbtable=self.sink.table).mode("ignore").save()
-        if key:
-            listed = ", ".join(quoted_name(one.name) for one in fields if one.name.lower() in key)
-            index = f"{self.sink.table.rpartition('.')[2]}_key"
-            connection.run(f"CREATE UNIQUE INDEX {index} ON {self.sink.table} ({listed})")
+        typed = StructType([StructField(one.name, one.dataType, one.name.lower() not in key) for one in fields])
+        jvm, java = spark._jvm, spark._jsparkSession.parseDataType(typed.json())
+        utils = jvm.org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils  # type: ignore[union-attr]
+        columns = utils.schemaString(connection.dialect, java, False, jvm.scala.Option.empty())  # type: ignore[union-attr]
+        unique = ", ".join(quoted_name(one.name) for one in fields if one.name.lower() in key)
+        sql = f"CREATE TABLE {table} ({columns}{f', UNIQUE ({unique})' if key else ''})"
+        connection.run_once(sql, done=lambda: connection.has_table(table))
 
     def _merge(self, connection: Connection, staging: str, sink_id: str, batch: int) -> None:
         """One transaction; an UPDATE locks the row of the sink's id, in every dialect."""
         record, who = self.sink.beside(SINKS), (sink_id, self.sink.table)
         which = "WHERE id = ? AND target = ?"
-        if not connection.number(f"SELECT count(*) FROM {record} {which}", *who):
-            connection.succeeds(f"INSERT INTO {record} VALUES (?, ?, -1)", *who)  # or another driver has
+
+        def is_known() -> bool:
+            return bool(connection.number(f"SELECT count(*) FROM {record} {which}", *who))
+
+        if not is_known():
+            connection.run_once(f"INSERT INTO {record} VALUES (?, ?, -1)", *who, done=is_known)
         with connection.transaction():
             connection.run(f"UPDATE {record} SET batch = batch {which}", *who)
             recorded = connection.number(f"SELECT batch FROM {record} {which}", *who)
@@ -92,19 +97,17 @@ class JdbcWriter:
                 text = f"a task that wrote to {staging} ran twice"
                 raise PanesError("database-failed", text, None, "Start the query again.")
             self._check_keys(connection, staging)
-            for statement in statements(self.sink, staging, self.columns or {}, self.key):
+            for statement in statements(self.sink, staging, self.columns or (), self.key):
                 connection.run(statement)
             connection.run(f"UPDATE {record} SET batch = ? {which}", batch, *who)
 
     def _check_keys(self, connection: Connection, staging: str) -> None:
         """A NULL equals nothing, so that its row would be inserted again and again."""
-        for name in self.key:
-            if connection.number(f"SELECT count(*) FROM {staging} WHERE {quoted_name(self._staged(name))} IS NULL"):
+        key = {name.lower() for name in self.key}
+        for name in (one for one in self.columns or () if one.lower() in key):
+            if connection.number(f"SELECT count(*) FROM {staging} WHERE {quoted_name(name)} IS NULL"):
                 hint = "Keep rows without it out."
                 raise PanesError("database-failed", f"a row has no {name}, which is in its key", None, hint)
-
-    def _staged(self, name: str) -> str:
-        return next(one for one in (self.columns or {}).values() if one.lower() == name.lower())
 
 
 def behind(table: str, sink_id: str, recorded: int | None, batch: int) -> PanesError:
@@ -113,31 +116,22 @@ def behind(table: str, sink_id: str, recorded: int | None, batch: int) -> PanesE
     return PanesError("state-mismatch", text, None, hint)
 
 
-def has_table(connection: Connection, table: str) -> bool:
-    """Whether it can be read: how its name is spelled, and where it is looked for, the database knows best."""
-    try:
-        connection.number(f"SELECT count(*) FROM {table} WHERE 1 = 0")
-    except Py4JJavaError:
-        return False
-    return True
-
-
 def stage(rows: DataFrame, sink: JdbcSink, staging: str, applied: bool) -> None:
-    """The rows of a micro-batch in a table of this attempt."""
+    """Add the rows of a micro-batch to the table of this attempt."""
     numbered = rows.selectExpr("*", f"monotonically_increasing_id() AS {ROW}")
     if applied:
         deleted = f"CASE WHEN {CHANGE} IN ('{INSERT}', '{AFTER}') THEN 0 ELSE 1 END AS {DELETED}"
         numbered = numbered.selectExpr("*", deleted).drop(CHANGE)
-    numbered.write.format("jdbc").options(**sink.spark, dbtable=staging).mode("errorifexists").save()
+    numbered.write.format("jdbc").options(**sink.spark, dbtable=staging).mode("append").save()
 
 
-def check_table(sink: JdbcSink, fields: Sequence[StructField], spark: SparkSession) -> dict[str, str]:
-    """The columns of a result by their names in the table, if all of them find their place there."""
+def check_table(sink: JdbcSink, fields: Sequence[StructField], spark: SparkSession) -> list[str]:
+    """The columns of the table for those of a result, if all of them find their place there."""
     with told_by_jdbc(sink):
         found = spark.read.format("jdbc").options(**sink.spark, dbtable=sink.table).load().schema
     up_cast = spark._jvm.org.apache.spark.sql.catalyst.expressions.Cast.canUpCast  # type: ignore[union-attr]
     java = spark._jsparkSession.parseDataType
-    columns: dict[str, str] = {}
+    columns: list[str] = []
     for field in fields:
         column = next((one for one in found.fields if one.name.lower() == field.name.lower()), None)
         if column is None:
@@ -146,7 +140,7 @@ def check_table(sink: JdbcSink, fields: Sequence[StructField], spark: SparkSessi
         if not up_cast(java(field.dataType.json()), java(column.dataType.json())):
             types = f"{column.dataType.simpleString()} in the table {sink.table}, and {field.dataType.simpleString()}"
             raise PanesError("sink-mismatch", f"{column.name} is {types} in the result", None, "Cast it in SELECT.")
-        columns[column.name] = field.name
+        columns.append(column.name)
     return columns
 
 
@@ -154,7 +148,7 @@ def checked_writer(df: DataFrame, sink: JdbcSink, key: tuple[str, ...], sink_id:
     """A writer of micro-batches like `df`; its table is looked at before anything starts."""
     fields = stored_fields(df.schema, key or sink.key, applied=bool(key))
     with connected(sink, df.sparkSession) as connection:
-        there = has_table(connection, sink.table)
+        there = connection.has_table(sink.table)
     if there:
         check_table(sink, fields, df.sparkSession)
     elif not sink.create:

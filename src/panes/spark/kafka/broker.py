@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from panes.connectors.kafka import PASSED_ON, SERVERS
 from panes.errors import PanesError, suggestion
+from panes.spark.java_errors import said
 
 PATIENCE = {"request.timeout.ms": "10000", "default.api.timeout.ms": "10000"}
 
@@ -66,7 +67,7 @@ def _asked(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Any]:
         finally:
             admin.close()
     except Py4JJavaError as error:
-        why = _cause(error.java_exception)
+        why = said(error.java_exception, options)
         hint = "Look at bootstrap_servers and the options kafka.…, and whether the broker runs."
         raise PanesError("broker-failed", f"Kafka at {options[SERVERS]}: {why}", None, hint) from None
 
@@ -80,10 +81,3 @@ def _check(found: Collection[str], options: Mapping[str, str], topics: Sequence[
 
 def _client(options: Mapping[str, str]) -> dict[str, str]:
     return {name[len(PASSED_ON) :]: value for name, value in options.items() if name.startswith(PASSED_ON)}
-
-
-def _cause(error: Any) -> str:
-    """What a Java exception says in the end."""
-    while error.getCause() is not None:
-        error = error.getCause()
-    return str(error.getMessage())

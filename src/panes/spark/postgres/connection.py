@@ -21,6 +21,8 @@ SETTINGS = """
     SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO, YMD'; SET LOCAL extra_float_digits = 1;
     SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3
 """
+# And a client notices if the server is: a connection stands still while executors copy.
+KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 # SQLSTATE of texts that PostgreSQL cannot hold, and of a NULL where none may be.
 NUL, NOT_NULL = ("22021", "22P05"), "23502"
 TWICE = "21000"  # a statement that updates a row twice
@@ -39,6 +41,7 @@ def connected(database: Database) -> Iterator[psycopg.Connection[Any]]:
             connect_timeout=PATIENCE,
             client_encoding="utf8",
             application_name="panes",
+            **{name: value for name, value in KEEPALIVES.items() if name not in database.url},
         ) as connection:
             yield connection
     except driver.Error as error:

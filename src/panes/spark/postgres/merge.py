@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from panes.errors import PanesError
@@ -24,7 +24,7 @@ def merge(connection: psycopg.Connection[Any], staged: Staged, target: Target, s
             return False
         if staged.rows:  # else there is no table
             _check_staged(connection, staged, target)
-            for statement in statements(staged, target):
+            for statement in statements(staged, target, null_keys(connection, staged, target)):
                 execute(connection, statement)
         connection.execute(
             f"UPDATE {_record(target)} SET batch = %s, written = now() WHERE id = %s AND target = %s".encode(),
@@ -61,10 +61,24 @@ def _record(target: Target) -> str:
     return target.beside(SINKS).replace("%", "%%")
 
 
-def statements(staged: Staged, target: Target) -> list[str]:
+NullKeys = list[frozenset[str]]
+
+
+def null_keys(connection: psycopg.Connection[Any], staged: Staged, target: Target) -> NullKeys:
+    """The columns of the key that are NULL together in some row: where none may be, those are none."""
+    if not target.null_safe:
+        return [frozenset()]
+    nulls = ", ".join(f"{identifier(name)} IS NULL" for name in target.key)
+    found = execute(connection, f"SELECT DISTINCT {nulls} FROM {staged.table} WHERE {staged.counts} ORDER BY {nulls}")
+    return [frozenset(name for name, is_null in zip(target.key, row, strict=True) if is_null) for row in found]
+
+
+def statements(staged: Staged, target: Target, nulls: NullKeys) -> list[str]:
     """Append the rows, or apply changes by the key.
 
-    A key may be deleted in one shard and inserted in another: then its row is there afterwards.
+    A key may be deleted in one shard and inserted in another: then its row is there afterwards. Keys with other NULLs
+    are never the same, so that each kind has a statement of its own: `=` and IS NULL have indexes and hash joins, and
+    IS NOT DISTINCT FROM has none.
     """
     names = [one.name for one in target.columns]
     listed = ", ".join(map(identifier, names))
@@ -74,23 +88,28 @@ def statements(staged: Staged, target: Target) -> list[str]:
     rest = [identifier(name) for name in names if name not in target.key]
     new = ", ".join(f"{name} = EXCLUDED.{name}" for name in rest)
     rows = f"(SELECT * FROM {staged.table} WHERE {staged.counts})"
+    deletes = []
+    for some in nulls:
+        gone, new_row = _same(target.key, some, "t", "d"), _same(target.key, some, "n", "d")
+        deletes.append(
+            f"DELETE FROM {target.table.sql} t USING {rows} d WHERE d.{DELETED} AND {gone} "
+            f"AND NOT EXISTS (SELECT 1 FROM {rows} n WHERE NOT n.{DELETED} AND {new_row})"
+        )
     return [
-        f"DELETE FROM {target.table.sql} t USING {rows} d WHERE d.{DELETED} AND {_same(target, 't', 'd')} "
-        f"AND NOT EXISTS (SELECT 1 FROM {rows} n WHERE NOT n.{DELETED} AND {_same(target, 'n', 'd')})",
+        *deletes,
         # In the order of the key, so that two sinks of one table do not wait for each other.
         f"INSERT INTO {target.table.sql} ({listed}) SELECT {listed} FROM {rows} n WHERE NOT {DELETED} ORDER BY {key} "
         f"ON CONFLICT ({key}) DO {f'UPDATE SET {new}' if new else 'NOTHING'}",
     ]
 
 
-def _same(target: Target, one: str, other: str) -> str:
-    """Whether two rows have the same key; an index helps with `=` only."""
-    return " AND ".join(_equal(f"{one}.{name}", f"{other}.{name}", target.null_safe) for name in _quoted(target.key))
+def _same(key: Sequence[str], nulls: Collection[str], one: str, other: str) -> str:
+    """Whether two rows have the same key, of which these columns are NULL.
 
-
-def _quoted(names: Sequence[str]) -> list[str]:
-    return [identifier(name) for name in names]
-
-
-def _equal(one: str, other: str, null_safe: bool) -> str:
-    return f"({one} = {other} OR {one} IS NULL AND {other} IS NULL)" if null_safe else f"{one} = {other}"
+    >>> _same(["a", "b"], {"b"}, "t", "d")
+    't."a" = d."a" AND t."b" IS NULL AND d."b" IS NULL'
+    """
+    return " AND ".join(
+        f"{one}.{name} IS NULL AND {other}.{name} IS NULL" if column in nulls else f"{one}.{name} = {other}.{name}"
+        for column, name in zip(key, map(identifier, key), strict=True)
+    )

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from panes.connectors.postgres import PostgresSink, database, table_name
 from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
+from panes.secrets import check_references, resolved
 from panes.spark.postgres import merge
 from panes.spark.postgres.connection import connected, execute
 from panes.spark.postgres.staging import left_behind, stage, staging_name, staging_table
@@ -93,6 +94,8 @@ def postgres_writer(
     if changelog and not key:
         hint = "Add key=['column', …]: the columns that identify a row."
         raise PanesError("stream-options", "a changelog is applied by its key, and there is none", None, hint)
-    where = {"url": url, **({"password": password} if password is not None else {})}
-    sink = PostgresSink(database(where), table_name(table), key, create)
+    given = {"url": url, "table": table, **({"password": password} if password is not None else {})}
+    check_references(given)
+    where = resolved(given)
+    sink = PostgresSink(database(where), table_name(where["table"]), key, create)
     return PostgresWriter(sink, key if changelog else (), lambda: sink_id)
