@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from panes.explain import Info, Row
 from panes.frames import frame_sql
 from panes.physical.plan import (
     Argument,
+    By,
     DataSink,
     DataSource,
     EmitMode,
@@ -83,11 +85,9 @@ def _info(plan: Plan) -> Info:
 
 def _placement(placement: Placement, waits: list[str]) -> Info:
     info: Info = {"partition_by": list(placement.partition_by), "mode": placement.mode.value}
-    if placement.mode == Mode.ARRIVAL or placement.emit == EmitMode.IMMEDIATELY or placement.time is None:
-        info["order"] = "arrival"
-        info |= {"time": f"{placement.time} - 1 µs"} if placement.time_shift else {}
-    else:
-        info["order"] = [_time(placement), *placement.key, "arrival"]
+    by_time = By.TIME in placement.order
+    info["order"] = _ordered(placement, placement.order) if by_time else By.ARRIVAL.value
+    info |= {"time": _time(placement)} if placement.time_shift and not by_time else {}
     info |= {"emits": placement.emit.value, "state": placement.state.value}
     if placement.state_ttl is not None:
         info["state_ttl"] = spelled(placement.state_ttl)
@@ -103,6 +103,12 @@ def _placement(placement: Placement, waits: list[str]) -> Info:
     elif placement.late:
         info["late"] = "dropped"
     return info
+
+
+def _ordered(placement: Placement, order: Iterable[By]) -> list[str]:
+    """What orders rows, by the names that the query has for it."""
+    names = {By.TIME: [_time(placement)], By.KEY: [*placement.key], By.ARRIVAL: [By.ARRIVAL.value]}
+    return [name for by in order for name in names[by]]
 
 
 def _time(placement: Placement) -> str:
@@ -143,12 +149,9 @@ def _ties(plan: OverWindow) -> list[str]:
     """What orders rows that ORDER BY leaves equal; what it names itself is left out."""
     placement = plan.placement
     named = {one.sql.lower() for one in plan.order_by}
-    ties = [name for name in placement.key if name.lower() not in named]
-    if plan.has_key:
-        return ties  # the key is unique
-    if placement.time is not None and placement.time.lower() not in named:
-        ties.append(_time(placement))
-    return [*ties, "arrival"]
+    left = [by for by in placement.tie_break if by is not By.TIME or (placement.time or "").lower() not in named]
+    ties = [By.KEY] if plan.has_key else left  # the key of a changelog is unique
+    return [name for name in _ordered(placement, ties) if name.lower() not in named]
 
 
 def _waits(plan: OverWindow) -> list[str]:

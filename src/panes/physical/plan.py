@@ -43,6 +43,14 @@ class Strategy(Enum):
     INCREMENTAL = "incremental"  # each micro-batch gives what it changes in the result
 
 
+class By(Enum):
+    """What orders rows besides an ORDER BY of the query."""
+
+    TIME = "time"
+    KEY = "key"  # the stream's, NULLs first
+    ARRIVAL = "arrival"
+
+
 @dataclass(frozen=True)
 class Placement:
     """How an operator runs: by what its rows are sharded, in which order it sees them, and what it keeps.
@@ -67,6 +75,21 @@ class Placement:
     @property
     def one_shard(self) -> bool:
         return not self.partition_by
+
+    @property
+    def waits(self) -> bool:
+        """Whether rows wait until the clock has passed them."""
+        return self.mode is not Mode.ARRIVAL and self.emit is not EmitMode.IMMEDIATELY
+
+    @property
+    def order(self) -> tuple[By, ...]:
+        """The stream's order; where nothing waits, that is only arrival."""
+        return (By.TIME, By.KEY, By.ARRIVAL) if self.waits and self.time is not None else (By.ARRIVAL,)
+
+    @property
+    def tie_break(self) -> tuple[By, ...]:
+        """What orders rows that ORDER BY leaves equal, in every mode."""
+        return (By.KEY, By.TIME, By.ARRIVAL) if self.time is not None else (By.KEY, By.ARRIVAL)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, assert_never
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType, TimestampNTZType, TimestampType
@@ -14,6 +15,7 @@ from panes.kernels.state.release import Release
 from panes.physical import plan as physical
 from panes.physical.chain import Stateful, is_clocked, operator_name, operators_below, sessions_below, watermarks
 from panes.physical.lineage import definitions, source_of, written_out
+from panes.physical.plan import By
 from panes.spark.expressions import LATEST, epoch_micros, quoted, type_of
 from panes.spark.failing_rows import Names
 from panes.spark.operator import Operator, identity, run
@@ -107,19 +109,24 @@ def _last_time(clock: physical.Watermark, builder: Builder) -> int | None:
     return None if last is None else min((last - clock.delay) // 1000 * 1000, LATEST)
 
 
-def ties(projection: Projection) -> tuple[str, ...]:
-    """What orders rows that ORDER BY leaves equal, in every mode: key, time, arrival."""
-    placement = projection.placement
-    time = (TIME,) if placement.time is not None else ()
-    return (*projection.order(placement.key), *time, *projection.arrival)
+def columns_of(projection: Projection, order: Iterable[By]) -> tuple[str, ...]:
+    """The columns by which rows are ordered."""
+    found: list[str] = []
+    for by in order:
+        match by:
+            case By.TIME:
+                found.append(TIME)
+            case By.KEY:
+                found += projection.order(projection.placement.key)
+            case By.ARRIVAL:
+                found += projection.arrival
+            case _:
+                assert_never(by)
+    return tuple(found)
 
 
 def stream_order(projection: Projection) -> tuple[str, ...]:
-    """The stream's order: time, key, arrival; without a time, and where nothing waits, only arrival."""
-    placement = projection.placement
-    if placement.time is None or not _waits(placement):
-        return projection.arrival
-    return (TIME, *projection.order(placement.key), *projection.arrival)
+    return columns_of(projection, projection.placement.order)
 
 
 def release(projection: Projection) -> Release:
@@ -127,11 +134,7 @@ def release(projection: Projection) -> Release:
     placement = projection.placement
     order = stream_order(projection)
     in_order = order == (BATCH, PLACE) and placement.state_ttl is None
-    return Release(TIME, order, _waits(placement), placement.late, in_order=in_order)
-
-
-def _waits(placement: physical.Placement) -> bool:
-    return placement.mode != physical.Mode.ARRIVAL and placement.emit != physical.EmitMode.IMMEDIATELY
+    return Release(TIME, order, placement.waits, placement.late, in_order=in_order)
 
 
 def passed_arrival(projection: Projection, feeds_another: bool) -> dict[str, str]:

@@ -22,7 +22,7 @@ from panes.physical import plan as physical
 from panes.physical.chain import operators_below
 from panes.physical.lineage import definitions, over_call_text
 from panes.spark.aggregates import accumulated, prepared
-from panes.spark.chain import operate, passed_arrival, release, ties
+from panes.spark.chain import columns_of, operate, passed_arrival, release
 from panes.spark.expressions import known_type, quoted
 from panes.spark.finish import finished
 from panes.spark.frames import over_frame
@@ -96,7 +96,9 @@ def _kernel(
         case physical.Strategy.ON_COMPLETE:
             time = placement.time if placement.mode != physical.Mode.BATCH else None
             complete = projection.sort_key(quoted(time)) if time is not None else TIME
-            completes = Release(complete, ties(projection), True, late=False, together=time is None)
+            completes = Release(
+                complete, columns_of(projection, placement.tie_break), True, late=False, together=time is None
+            )
             return OverOnComplete(partition, order_by, own_calls, completes, top_n)
         case physical.Strategy.ON_CLOSE:
             return OverOnClose(partition, order_by, own_calls, release(projection), top_n, placement.state_ttl)
