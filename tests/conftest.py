@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # code are full after a third of the tests, and a fifth of its time goes into throwing code away.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m -XX:+UseSerialGC"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
-settings.register_profile("same", print_blob=True, deadline=None, derandomize=True)
-settings.register_profile("search", print_blob=True, deadline=None)
+settings.register_profile("same", print_blob=True, deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("search", print_blob=True, deadline=None, max_examples=200)
 
 
 def pytest_configure(config: pytest.Config) -> None:
