@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from docs.markdown_page import blocks_of
 from pyspark.sql import SparkSession
+from spark.input_files import at
+from spark.kafka.topics import make, send, taken, without_repeats
 from typer.testing import CliRunner
 
 from panes.cli.main import app
@@ -22,10 +25,11 @@ from panes.cli.main import app
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[1]
 PIPELINE = ROOT / "examples" / "declarative_pipeline"  # Spark runs it as a whole
+KAFKA = ROOT / "examples" / "kafka.sql"  # it needs a broker
 EXAMPLES = sorted(
     path
     for path in (ROOT / "examples").rglob("*")
-    if path.is_file() and "__pycache__" not in path.parts and PIPELINE not in path.parents
+    if path.is_file() and "__pycache__" not in path.parts and PIPELINE not in path.parents and path != KAFKA
 )
 PRINTED = {  # a part of what each prints
     "cluster_job.py": "-29.0",
@@ -60,6 +64,28 @@ def test_example(path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
             assert [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]  # rows of a script
         case _:
             raise AssertionError(f"nobody runs {path.relative_to(ROOT)}")
+
+
+def test_from_a_topic_to_another_one(kafka: str, spark: SparkSession, tmp_path: Path) -> None:
+    """As the page on Kafka begins."""
+    make(spark, kafka, "shop-orders", "shop-totals")
+    orders = [("north", 20.0, 1), ("north", 12.5, 7), ("south", 5.0, 3), ("south", 2.0, 71)]
+    sent = [{"shop": shop, "amount": amount, "at": at(1000 * second)} for shop, amount, second in orders]
+    send(spark, kafka, "shop-orders", [("k", json.dumps(one)) for one in sent])
+    command = [{"broker=127.0.0.1:9092": f"broker={kafka}", "checkpoint": str(tmp_path)}.get(word, word)
+               for word in command_of(KAFKA)]  # fmt: skip
+    done = CliRunner().invoke(app, [*command, "--flush"])
+    assert done.exit_code == 0, done.output
+    found = [row for _, row in without_repeats(taken(spark, kafka, "shop-totals"))]
+    assert sorted((row["shop"], row["closes"], row["orders"], row["total"]) for row in found) == [
+        ("north", "1970-01-01T00:01:00.000000Z", 2, 32.5),
+        ("south", "1970-01-01T00:01:00.000000Z", 1, 5.0),
+        ("south", "1970-01-01T00:02:00.000000Z", 1, 2.0),
+    ]
+    page = (ROOT / "docs" / "reference" / "kafka.md").read_text(encoding="utf-8")
+    (shown,) = [block.text for block in blocks_of(page) if block.option("file") == KAFKA.name]
+    assert shown == KAFKA.read_text(encoding="utf-8").split("\n", 2)[2].rstrip("\n")
+    assert f"panes {' '.join(command_of(KAFKA))}".replace("examples/", "") in page
 
 
 def test_declarative_pipeline(tmp_path: Path) -> None:

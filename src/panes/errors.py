@@ -55,7 +55,7 @@ CODES: dict[str, str] = {
     "database-failed": "a database that does not answer, lets nobody in, or refuses what is written",
     "sink-mismatch": "a table that is missing, or has other columns, types or keys than the result",
     "delta-failed": "a Delta table that is not there, has no change feed, or lost a version that is needed",
-    "missing-spark": "PySpark is not installed, or Spark is older than Panes can run on",
+    "missing-spark": "PySpark is not installed, has no Java to run on, or is older than Panes can run on",
     "spark-settings": "a setting that Panes needs, and that the session does not let it set",
     "unfit-workers": "Spark's Python workers have no Panes, or another version of it or of DuckDB than the driver",
     "missing-package": "a connector whose jars Spark does not have, or whose Python package is not installed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -14,12 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from typer.testing import CliRunner
 
+from panes.cli import run_file
 from panes.cli.main import app
-from panes.cli.run_file import announced, running, runs_on, state_folder
+from panes.cli.run_file import RunFile, announced, running, runs_on, state_folder
 
 from .reports import report
 
@@ -80,6 +83,48 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, state_home: Path) -> 
         assert list(state_home.rglob("*.json")) != []
         assert running() == []
         assert list(state_home.rglob("*.*")) == []
+
+
+def test_a_run_whose_lock_is_removed_before_it_holds_it(
+    tmp_path: Path, state_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`panes status` clears away what a run with the same process id has left."""
+    (state_home / "panes" / "runs").mkdir(parents=True)
+    (state_home / "panes" / "runs" / f"{socket.gethostname()}-{os.getpid()}.json").write_text("{}")
+    seen: list[list[RunFile]] = []
+
+    def look_first(file: IO[str], how: int) -> None:
+        if how == fcntl.LOCK_EX and not seen:
+            seen.append([])
+            seen.append(running())
+        fcntl.flock(file, how)
+
+    monkeypatch.setattr("panes.cli.run_file.flock", look_first)
+    with announced("a.sql", None):
+        assert seen == [[], []]
+        assert [one.script for one in running()] == ["a.sql"]
+        assert [one.script for one in running()] == ["a.sql"]
+    assert list(state_home.rglob("*.*")) == []
+
+
+def test_no_run_begins_while_what_is_left_is_removed(state_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lock is held for that long: a run that begins waits, and finds that it needs a new one."""
+    runs = state_home / "panes" / "runs"
+    runs.mkdir(parents=True)
+    (runs / f"{socket.gethostname()}-1.json").write_text("{}")
+    (runs / f"{socket.gethostname()}-1.lock").touch()
+    remove, held = run_file._remove, []
+
+    def look(path: Path) -> None:
+        with path.with_suffix(".lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held.append(path)
+        remove(path)
+
+    monkeypatch.setattr(run_file, "_remove", look)
+    assert running() == []
+    assert len(held) == 1
+    assert list(runs.iterdir()) == []
 
 
 def test_without_a_home_it_is_among_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from present import present
 
-from panes.catalog import Catalog
+from panes.catalog import Catalog, Sink
 from panes.connectors.jdbc import Upsert, jdbc_sink
 from panes.errors import PanesError
 from panes.functions import Functions
@@ -44,6 +44,13 @@ def test_refused_sinks(options: str) -> None:
         run(f"CREATE SINK s WITH (connector = 'jdbc', {options})")
     assert caught.value.code == "stream-options"
     assert caught.value.span is not None
+
+
+def test_a_url_begins_in_any_case() -> None:
+    """Drivers know only the lower one, and look at nothing else of it."""
+    for written in ("JDBC:PostgreSQL://Host/Db", "jdbc:postgresql://Host/Db"):
+        sink = jdbc_sink(Sink("s", {"connector": "jdbc", "url": written, "table": "t"}))
+        assert (sink.spark["url"], sink.spark["driver"]) == ("jdbc:postgresql://Host/Db", "org.postgresql.Driver")
 
 
 def test_a_stream_is_refused() -> None:

@@ -85,6 +85,11 @@ def test_a_sink() -> None:
         (f"{WHERE}, format = 'avro', avro_schema = '[]'", "a INT", "stream-options"),
         (f"{WHERE}, format = 'avro', avro_schema = '{AVRO}'", "b INT", "unknown-column"),
         (f"{WHERE}, format = 'debezium-json'", "a INT", "stream-options"),
+        (f"{WHERE}, format = 'json', csv.sep = ';'", "a INT", "stream-options"),
+        (f"{WHERE}, format = 'raw', raw.x = '1'", "a STRING", "stream-options"),
+        (f"{WHERE}, format = 'debezium-json', debezium-json.x = '1'", "a INT, PRIMARY KEY (a)", "stream-options"),
+        (f"{WHERE}, format = 'json', avro_schema = '{AVRO}'", "a INT", "stream-options"),
+        (f"{WHERE}, format = 'avro', avro_schema = '{AVRO}', avro.avroSchema = '{AVRO}'", "a INT", "stream-options"),
     ],
 )
 def test_refused_streams(options: str, columns: str, code: str) -> None:
@@ -130,3 +135,73 @@ def test_nobody_reads_what_it_writes() -> None:
             check_loop(out, [stream(f"bootstrap_servers = 'h:1', {which}, format = 'json'")])
     for which in ("topic_pattern = 'tt+'", "topic_pattern = '\\p{L}'", """assign = '{"u": [0]}'"""):
         check_loop(out, [stream(f"bootstrap_servers = 'h:1', {which}, format = 'json'")])
+
+
+OFFSETS = """starting_offsets = '{"t": {"0": 5, "1": -1}}'"""
+TIMES = """startingOffsetsByTimestamp = '{"t": {"0": 5}}'"""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "starting_offsets = ' Earliest '",
+        OFFSETS,
+        "starting_offsets = '${ENV:FROM}'",
+        "starting_timestamp = '1700000000000', startingOffsetsByTimestampStrategy = 'LATEST'",
+        TIMES,
+        "max_offsets_per_trigger = 1, min_partitions = '4'",
+        "minOffsetsPerTrigger = '5', max_trigger_delay = '10m'",
+        "fail_on_data_loss = 'False', fetchOffset.numRetries = '0'",
+    ],
+)
+def test_values_that_spark_reads(value: str) -> None:
+    stream(f"{WHERE}, format = 'json', {value}")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "starting_offsets = 'erliest'",
+        "starting_offsets = '5'",
+        """starting_offsets = '{"t": {"0": -3}}'""",
+        """starting_offsets = '{"t": 5}'""",
+        """starting_offsets = '{"t": {"first": 5}}'""",
+        "starting_offsets = '{}'",
+        "starting_timestamp = 'yesterday'",
+        "starting_timestamp = '-1'",
+        """startingOffsetsByTimestamp = '{"t": {"0": -1}}'""",
+        "starting_timestamp = 5, startingOffsetsByTimestampStrategy = 'newest'",
+        "max_offsets_per_trigger = 'many'",
+        "max_offsets_per_trigger = 0",
+        "min_offsets_per_trigger = '1.5'",
+        "min_partitions = '0'",
+        "maxRecordsPerPartition = '-1'",
+        "min_offsets_per_trigger = 5, max_trigger_delay = '15 minutes'",
+        "fail_on_data_loss = 'no'",
+        "fetchOffset.retryIntervalMs = '1s'",
+        "starting_offsets = 'earliest', starting_timestamp = '5'",
+        f"starting_timestamp = '5', {TIMES}",
+        "startingOffsetsByTimestampStrategy = 'latest'",
+        "max_trigger_delay = '10m'",
+    ],
+)
+def test_values_that_spark_would_refuse_or_not_read(value: str) -> None:
+    with pytest.raises(PanesError) as caught:
+        stream(f"{WHERE}, format = 'json', {value}")
+    assert caught.value.code == "stream-options"
+    assert caught.value.span is not None
+    assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize("value", ["t", "[0]", '{"t": 0}', '{"t": ["0"]}', '{"t": []}', "{}"])
+def test_partitions_that_are_none(value: str) -> None:
+    with pytest.raises(PanesError) as caught:
+        stream(f"bootstrap_servers = 'h:1', format = 'json', assign = '{value}'")
+    assert caught.value.code == "stream-options"
+
+
+def test_what_belongs_to_another_format_is_told() -> None:
+    with pytest.raises(PanesError) as caught:
+        stream(f"{WHERE}, format = 'json', csv.sep = ';'")
+    assert "csv.sep" in caught.value.message
+    assert caught.value.hint == "It is for format = 'csv'."

@@ -11,6 +11,7 @@ from panes.functions import Functions
 from panes.script import steps
 
 DEAD = "on_error = 'dead_letter', dead_letter = 'bad'"
+SCHEMA = """{"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}"""
 KAFKA = "connector = 'kafka', bootstrap_servers = 'h:1', topic = 't'"
 
 
@@ -49,6 +50,7 @@ def test_a_stream_with_dead_letters() -> None:
         f"{KAFKA}, format = 'json', json.Mode = 'DROPMALFORMED'",
         f"{KAFKA}, format = 'csv', csv.mode = 'DROPMALFORMED'",
         f"{KAFKA}, format = 'json', json.columnNameOfCorruptRecord = 'a'",
+        f"{KAFKA}, format = 'avro', avro_schema = '{SCHEMA}', avro.mode = 'FAILFAST'",
     ],
 )
 def test_refused(options: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from present import present
 
 from panes.catalog import Catalog
-from panes.connectors.postgres import Database, TableName, postgres_sink, postgres_table
+from panes.connectors.postgres import Database, TableName, database, postgres_sink, postgres_table
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.script import steps
@@ -28,6 +28,11 @@ def test_a_sink() -> None:
     assert (sink.table, sink.key, sink.create, sink.as_rows) == (TableName("Board", "sales"), ("a", "b"), True, False)
     assert (sink.database.place, sink.database.password) == ("db:5433/shop", "hunter3")
     assert "hunter" not in repr(sink)
+
+
+def test_a_scheme_has_no_case() -> None:
+    """Of a URL; libpq knows only the lower one."""
+    assert database({"url": "PostgreSQL://Me@Db/Shop"}).url == "postgresql://Me@Db/Shop"
 
 
 def test_a_table_is_no_stream() -> None:

@@ -6,6 +6,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,11 +57,15 @@ class Out(NamedTuple):
 
 
 def made(choose: random.Random, files: int) -> list[list[Row]]:
+    """So many files of rows."""
+    return list(islice(endless(choose), files))
+
+
+def endless(choose: random.Random) -> Iterator[list[Row]]:
     """Files of rows, out of order by less than the delay; no two rows have one time."""
     used: set[int] = set()
     latest = 0
-    out = []
-    for number in range(files):
+    for number in count():
         rows = []
         for _ in range(choose.randint(3, 9)):
             time_ = max(latest - DELAY, number * PACE - choose.randrange(DELAY + PACE), 0)
@@ -69,8 +74,7 @@ def made(choose: random.Random, files: int) -> list[list[Row]]:
             used.add(time_)
             rows.append(Row(time_, choose.choice("abc"), choose.randrange(1000)))
         latest = max(latest, *(row.time for row in rows))
-        out.append(rows)
-    return out
+        yield rows
 
 
 def window(rows: Iterable[Row], start: int) -> Out:
@@ -167,6 +171,9 @@ class ScriptFolder:
     def write(self, files: list[list[Row]]) -> None:
         for number, rows in enumerate(files):
             self.feed(number, rows)
+        self.write_script()
+
+    def write_script(self) -> None:
         lines = [
             "CREATE STREAM t (ts TIMESTAMP, k STRING, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS)",
             f"WITH (connector = 'json', path = '{self.folder}/in', maxFilesPerTrigger = '1');",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 from collections.abc import Callable
 
@@ -17,6 +18,7 @@ from panes.spark import lease
 from panes.spark.lock import locked
 from panes.spark.session import embedded
 from panes.spark.store import store_path
+from spark.delta.changing_table import Pipeline
 
 WINDOWS = "SELECT k, window_start() AS w, sum(v) AS s, count(*) AS n FROM t GROUP BY tumblingwindow('ss', 10), k"
 ROWS = "SELECT k, v, lag(v) OVER (PARTITION BY k ORDER BY ts) AS before FROM t"
@@ -87,11 +89,33 @@ def whole(at: str, settings: dict[str, str]) -> dict[str, object]:
     found["no bucket"] = code(lambda: again(checkpoint="s3a://nobody/x"))
     elsewhere = script(f"{at}/other", sums=WINDOWS).replace(f"{at}/other/in", "s3a://nobody/in")
     found["no stream"] = code(lambda: Engine(spark).run(elsewhere, checkpoint=f"{at}/elsewhere", once=True))
+    moved = CliRunner().invoke(app, ["rescale", checkpoint, "--partitions", "2"])
+    found["rescaled"] = moved.output.strip()
     feed(at, 1, spark)
     again(flush=True)
     found["ended"] = code(again)
     found["differences"] = differences(at, spark, sums=BATCH)
+    found["delta"] = lake(at.replace("s3a://", "s3://"), f"{checkpoint}-lake", spark, settings)
     return found
+
+
+def lake(at: str, checkpoint: str, spark: SparkSession, settings: dict[str, str]) -> int:
+    """A change feed through OVER into Delta tables, all of them in the bucket, with a restart; its commits."""
+    hadoop = {name.removeprefix("spark.hadoop.fs.s3a."): value for name, value in settings.items()}
+    storage = {
+        "AWS_ENDPOINT_URL": hadoop["endpoint"],
+        "AWS_REGION": hadoop["endpoint.region"],
+        "AWS_ACCESS_KEY_ID": hadoop["access.key"],
+        "AWS_SECRET_ACCESS_KEY": hadoop["secret.key"],
+        "AWS_ALLOW_HTTP": "true",
+    }
+    pipeline, choose = Pipeline(at, storage), random.Random(7)
+    pipeline.make()
+    for versions in (1, 2):
+        pipeline.change(choose, versions)
+        Engine(spark).run(pipeline.script, checkpoint=checkpoint, once=True)
+        pipeline.check()
+    return len(pipeline.commits("board"))
 
 
 def run(at: str, settings: dict[str, str]) -> dict[str, object]:

@@ -40,6 +40,17 @@ for name, result in results.items():
     query.awaitTermination()
     rows = [list(row) for row in spark.table(name).collect()]
     print("result", json.dumps([name, rows, panes.counters(query)["state_bytes"]]))
+
+from panes.spark.packages import has_source
+
+print("sources", json.dumps([has_source(spark, source) for source in ("nonsense", "parquet", "rate")]))
+try:
+    engine.run(
+        "CREATE SINK board WITH (connector = 'jdbc', url = 'jdbc:postgresql://127.0.0.1:1/x', table = 't');"
+        "INSERT INTO board SELECT k, v FROM t", checkpoint=folder + "/board", once=True
+    )
+except panes.PanesError as error:
+    print("refused", json.dumps([error.code, error.hint]))
 """
 
 
@@ -51,6 +62,10 @@ def test_windows_and_stateful_functions_under_connect(tmp_path: Path) -> None:
         [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2000:]
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("sources ", "refused ")))
+    assert json.loads(told["sources"]) == [False, True, True]  # a jar that is missing is found before the start
+    assert json.loads(told["refused"])[0] == "stream-options"
+    assert "connector = 'postgres'" in json.loads(told["refused"])[1]
     lines = [line.partition("result ")[2] for line in done.stdout.splitlines() if "result " in line]
     found = {name: sorted(rows) for name, rows, size in map(json.loads, lines) if size > 0}
     assert found["tumbling"] == [["a", 0, 2], ["a", 10, 22], ["b", 0, 4], ["b", 10, 24]]

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import struct
 from collections import Counter
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -52,22 +57,48 @@ def replaced(text: str, known: dict[str, str]) -> str:
     return text
 
 
-def shown_rows(engine: Engine, script: str, folder: Path) -> Counter[str]:
-    """Run a script to its end; how many rows each SELECT without INSERT shows."""
-    shown: Counter[str] = Counter()
+Shown = list[dict[str, Any]]
+
+
+def shown_rows(engine: Engine, script: str, folder: Path) -> Shown:
+    """Run a script to its end; the rows that its SELECTs without INSERT show."""
+    shown: Shown = []
     engine.run(
         script,
         checkpoint=folder / "checkpoint",
         flush=True,
-        rows=lambda rows: shown.update({rows.query: rows.count}),
+        rows=lambda rows: shown.extend(row.asDict() for row in rows.df.collect()),
     )
     return shown
 
 
+def with_columns(shown: Shown, *names: str) -> list[tuple[Any, ...]]:
+    """The rows of the SELECT that has these columns."""
+    return sorted(tuple(row.values()) for row in shown if tuple(row) == names)
+
+
+def options_of(page: str) -> set[str]:
+    """What the tables of a page say about options: those of WITH, by name, or how they begin."""
+    text = (PAGES / page).read_text(encoding="utf-8")
+    tables = re.findall(r"^\| option \|.*\n\|---.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    cells = (row.split("|")[1] for table in tables for row in table.splitlines())
+    return {name.rstrip("…") for cell in cells for name in re.findall("`([^`]+)`", cell)}
+
+
+@pytest.mark.parametrize("page", ["kafka.md", "postgres.md", "delta.md", "jdbc.md"])
+def test_every_option_of_a_page_has_an_example(page: str) -> None:
+    script = script_of(page, {})
+    missing = [name for name in options_of(page) if not re.search(rf"\b{re.escape(name)}[\w.]*\s*=", script)]
+    assert (missing, len(options_of(page)) > 5) == ([], True)
+
+
 def test_kafka(kafka: str, spark: SparkSession, tmp_path: Path) -> None:
-    names = ("orders", "payments", "bank.accounts", "totals", "by_shop", "board")
+    names = (
+        *("orders", "payments", "bank.accounts", "bank.invoices", "orders.csv", "orders.avro"),
+        *("totals", "by_shop", "board", "news"),
+    )
     topics = {f"topic = '{name}'": f"topic = 'page-{name}'" for name in names}  # other tests have some of these, too
-    make(spark, kafka, *(f"page-{name}" for name in names))
+    make(spark, kafka, *(f"page-{name}" for name in names), "logs.web")
     orders: list[tuple[str, str | None]] = [(str(one["id"]), json.dumps(one)) for one in ORDERS]
     send(spark, kafka, "page-orders", orders)
     send(spark, kafka, "page-payments", [*orders, ("x", "{not JSON")])
@@ -77,10 +108,30 @@ def test_kafka(kafka: str, spark: SparkSession, tmp_path: Path) -> None:
         {"op": "u", "before": {"id": 1, "balance": 10.0}, "after": {"id": 1, "balance": 40.0}},
     ]
     send(spark, kafka, "page-bank.accounts", [("accounts", json.dumps(one)) for one in changes])
-    known = {**topics, "127.0.0.1:9092": kafka, "path = 'bad'": f"path = '{tmp_path}/bad'"}
+    send(spark, kafka, "page-orders.csv", [("k", "1;north;2.5"), ("k", "2;south;1"), ("k", "3;north;4")])
+    send(spark, kafka, "page-orders.avro", [("k", avro_order(1, "north", 2.5)), ("k", avro_order(3, "south", -1.0))])
+    send(spark, kafka, "logs.web", [("host", "GET /"), ("other", "POST /a")])
+    invoice = {"id": 1, "amount": "12.50", "paid": 1_704_067_200_000_001, "due": 19_723}
+    send(spark, kafka, "page-bank.invoices", [("1", json.dumps({"op": "c", "after": invoice}))])
+    known = {
+        **topics,
+        '"orders.avro"': '"page-orders.avro"',
+        "127.0.0.1:9092": kafka,
+        "path = 'bad'": f"path = '{tmp_path}/bad'",
+        "h.key = 'host'": "h.key = 'from'",  # that of `send`: the key of the record
+    }
     shown = shown_rows(Engine(spark), script_of("kafka.md", known), tmp_path)
 
-    assert shown.total() == len(MINUTES)
+    assert len(with_columns(shown, "shop", "at", "total", "place")) == len(MINUTES)
+    assert with_columns(shown, "id", "amount") == [(1, 2.5), (3, 4.0)]
+    assert with_columns(shown, "shop", "amount") == [("north", 2.5), ("south", -1.0)]
+    assert with_columns(shown, "topic", "host", "line") == [
+        ("logs.web", "host", "GET /"), ("logs.web", "other", "POST /a"),
+    ]  # fmt: skip
+    paid = datetime.fromtimestamp(1_704_067_200).replace(microsecond=1)  # in the zone of this process, as rows are
+    assert with_columns(shown, "_change_type", "id", "amount", "paid_at", "due_on") == [
+        ("insert", 1, Decimal("12.50"), paid, date(2024, 1, 1))
+    ]
     totals = {(row["shop"], row["total"]) for _, row in without_repeats(taken(spark, kafka, "page-totals"))}
     assert totals == {(shop, total) for (shop, _), total in MINUTES.items()}
     by_shop = without_repeats(taken(spark, kafka, "page-by_shop"))
@@ -88,6 +139,22 @@ def test_kafka(kafka: str, spark: SparkSession, tmp_path: Path) -> None:
     assert spark.read.json(f"{tmp_path}/bad").count() == 1
     board = dict(without_repeats(taken(spark, kafka, "page-board")))
     assert board["1"] == {"id": 1, "balance": 40.0, "place": 1}
+    news = [row for _, row in without_repeats(taken(spark, kafka, "page-news"))]
+    assert table_of((row.pop("_change_type"), tuple(row.values())) for row in news) == {(1, 40.0, 1), (2, 30.0, 2)}
+
+
+def avro_order(id_: int, shop: str, amount: float) -> bytes:
+    """A record as Avro writes it; small numbers are a byte."""
+    return bytes([id_ << 1, len(shop) << 1]) + shop.encode() + struct.pack("<d", amount)
+
+
+def table_of(changes: Iterable[tuple[str, tuple[Any, ...]]]) -> set[tuple[Any, ...]]:
+    """The rows that changes add up to."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for change, row in changes:
+        found[row] += 1 if change in ("insert", "update_postimage") else -1
+    assert set(found.values()) <= {0, 1}
+    return {row for row, times in found.items() if times}
 
 
 def test_postgres(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
@@ -102,10 +169,15 @@ def test_postgres(postgres: Server, spark: SparkSession, tmp_path: Path) -> None
         connection.execute("INSERT INTO shops VALUES ('north', 'Oslo', '2020-01-01'), ('south', 'Rome', '2021-01-01')")
         try:
             shown = shown_rows(engine, script_of("postgres.md", {**known, **secret, **folder}), tmp_path)
-            assert shown.total() == len(MINUTES)
+            assert len(shown) == len(MINUTES)
             totals = connection.execute("SELECT shop, total FROM totals").fetchall()
             assert sorted(totals) == sorted((shop, total) for (shop, _), total in MINUTES.items())
             assert connection.execute("SELECT count(*) FROM sales.board").fetchall() == [(len(ORDERS),)]
+            news = connection.execute("SELECT _change_type, id, shop, place FROM news").fetchall()
+            assert table_of((row[0], row[1:]) for row in news) == {
+                (n, SHOPS[n % 2], 1 + sum(other % 2 == n % 2 for other in range(n + 1, len(ORDERS))))
+                for n in range(len(ORDERS))
+            }
 
             result = engine.sql("SELECT id, shop, row_number() OVER (ORDER BY id) AS n FROM orders EMIT CHANGES")
             (python,) = python_of("postgres.md", {**known, '"checkpoints': f'"{tmp_path}/checkpoints'})
@@ -115,7 +187,11 @@ def test_postgres(postgres: Server, spark: SparkSession, tmp_path: Path) -> None
             names["query"].stop()
             assert connection.execute("SELECT id FROM board WHERE n = 9").fetchall() == [(8,)]
         finally:
-            for one in ("SCHEMA sales", "TABLE shops", "TABLE IF EXISTS totals", "TABLE IF EXISTS board"):
+            for one in (
+                "SCHEMA sales",
+                "TABLE shops",
+                *(f"TABLE IF EXISTS {name}" for name in ("totals", "board", "news")),
+            ):
                 connection.execute(f"DROP {one} CASCADE".encode())
 
 
@@ -136,8 +212,11 @@ def test_delta(spark: SparkSession, tmp_path: Path) -> None:
     shown = shown_rows(engine, script_of("delta.md", known), tmp_path)
 
     places = {(1, "ann", 2), (2, "ann", 1), (3, "bob", 2), (4, "bob", 1)}
-    assert shown.total() >= len(places) + len(MINUTES)
+    assert len(with_columns(shown, "shop", "at", "total")) == len(MINUTES)
+    assert with_columns(shown, "_change_type", "id", "balance") == [("insert", 4, 7.0)]
     assert ranked(lake / "board") == places
+    news = DeltaTable(str(lake / "news")).to_pyarrow_table().to_pylist()
+    assert table_of((row.pop("_change_type"), tuple(row.values())) for row in news) == places
     totals = DeltaTable(str(lake / "totals")).to_pyarrow_table().to_pylist()
     assert sorted((one["shop"], one["total"]) for one in totals) == sorted(
         (shop, total) for (shop, _), total in MINUTES.items()
@@ -169,6 +248,7 @@ def test_jdbc(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
     url = f"jdbc:postgresql://127.0.0.1:{postgres.port}/postgres"
     known = {
         "jdbc:sqlserver://127.0.0.1:1433;databaseName=db": url,
+        "com.microsoft.sqlserver.jdbc.SQLServerDriver": "org.postgresql.Driver",
         "user = 'me'": f"user = '{postgres.user}'",
         "'secret'": f"'{postgres.password}'",
         "'data/orders'": f"'{tmp_path}/orders'",
@@ -181,5 +261,11 @@ def test_jdbc(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
             shown_rows(Engine(spark), script_of("jdbc.md", known), tmp_path)
             found = connection.execute("SELECT id FROM dbo.board WHERE place = 1 ORDER BY id").fetchall()
             assert found == [(7,), (8,)]
+            news = connection.execute(
+                'SELECT "_change_type", "id", "shop", "amount", "orders" FROM dbo.news'
+            ).fetchall()
+            assert table_of((row[0], row[1:]) for row in news) == {
+                (n, SHOPS[n % 2], float(n), len(range(n % 2, len(ORDERS), 2))) for n in range(len(ORDERS))
+            }
         finally:
             connection.execute("DROP SCHEMA dbo CASCADE")

@@ -170,3 +170,24 @@ def test_a_record_that_comes_while_the_input_ends(
     counted = run(spark, tmp_path, script(tmp_path), flush=True)
     assert counted["sums"] == 3
     assert sorted(one["_value"] for one in letters(tmp_path)) == sorted(BROKEN)
+
+
+@pytest.mark.parametrize("connector", ["json", "csv"])
+def test_a_line_that_is_no_text(spark: SparkSession, tmp_path: Path, connector: str) -> None:
+    """Shown in hexadecimal; Spark reads what is not UTF-8 in CSV as another character before anybody sees it."""
+    lines = [b"a\x00b", b"text"] + ([b"\xff{"] if connector == "json" else [])
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "lines").write_bytes(b"\n".join(lines))
+    run(
+        spark,
+        tmp_path,
+        f"""
+        CREATE STREAM t (v INT) WITH (connector = '{connector}', path = '{tmp_path}/in', on_error = 'dead_letter',
+            dead_letter = 'bad');
+        CREATE SINK out WITH (connector = 'noop'); CREATE SINK bad WITH (connector = 'json', path = '{tmp_path}/bad');
+        INSERT INTO out SELECT v FROM t;
+        """,
+        once=True,
+    )
+    found = {one["_value"]: "hexadecimal" in one["_error"] for one in letters(tmp_path)}
+    assert found == {"text": False, **{f"\\x{one.hex().upper()}": True for one in lines if one != b"text"}}

@@ -16,24 +16,30 @@ from panes.errors import PanesError
 from spark.input_files import at, write_file
 
 pytestmark = pytest.mark.spark
+SLOW = pytest.mark.slow
 
 SCRIPT = """
     CREATE STREAM t (ts TIMESTAMP, k STRING, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
     WITH (connector = 'json', path = '{folder}/in', maxFilesPerTrigger = '1');
-    CREATE SINK out WITH (connector = 'json', path = '{folder}/out');
+    CREATE SINK out WITH ({sink});
     INSERT INTO out SELECT k, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k;
 """
-# A disk of 200 kB that only this process has.
-DISK = 'mount -t tmpfs -o size=200k tmpfs "$1" && shift && exec "$@"'
+FILES = "connector = 'json', path = '{folder}/out'"
+# A disk of some kB that only this process has.
+DISK = 'mount -t tmpfs -o "size=$1" tmpfs "$2" && shift 2 && exec "$@"'
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
+    return written(tmp_path, FILES)
+
+
+def written(tmp_path: Path, sink: str) -> Path:
     for number in range(20):
         rows = ({"ts": at(number * 10_000 + step), "k": f"{step % 50}", "v": 1} for step in range(100))
         write_file(tmp_path / "in", number, rows)
     file = tmp_path / "script.sql"
-    file.write_text(SCRIPT.format(folder=tmp_path), encoding="utf-8")
+    file.write_text(SCRIPT.format(folder=tmp_path, sink=sink.format(folder=tmp_path)), encoding="utf-8")
     return file
 
 
@@ -42,29 +48,26 @@ def has_own_mounts() -> bool:
     return shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def test_a_disk_that_is_full(script: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "size", "sink"),
+    [
+        pytest.param("checkpoint", "200k", FILES, id="checkpoint"),
+        pytest.param("out", "100k", FILES, id="files"),
+        pytest.param(
+            "out", "100k", "connector = 'delta', path = '{folder}/out', create = 'true'", id="delta", marks=SLOW
+        ),
+    ],
+)
+def test_a_disk_that_is_full(folder: str, size: str, sink: str, tmp_path: Path) -> None:
+    """That of the checkpoint, and that of the sink."""
     if not has_own_mounts():
         skip(MissingError("no process of this user can mount a small disk for itself"))
-    checkpoint = tmp_path / "checkpoint"
-    checkpoint.mkdir()
+    written(tmp_path, sink)
+    (tmp_path / folder).mkdir()
     run = [sys.executable, "-c", "from panes.cli.main import app; app()", "run", "script.sql", "--once", "--quiet"]
+    mounted = ["unshare", "--map-root-user", "--mount", "sh", "-c", DISK, "-", size, str(tmp_path / folder)]
     done = subprocess.run(
-        [
-            "unshare",
-            "--map-root-user",
-            "--mount",
-            "sh",
-            "-c",
-            DISK,
-            "-",
-            str(checkpoint),
-            *run,
-            "--checkpoint",
-            str(checkpoint),
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
+        [*mounted, *run, "--checkpoint", str(tmp_path / "checkpoint")], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 1, done.stderr
     assert "store-failed: " in done.stderr, done.stderr

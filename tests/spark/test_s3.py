@@ -22,7 +22,7 @@ from s3_server import BUCKET, Server, s3_server
 pytestmark = pytest.mark.spark
 
 JOB = Path(__file__).with_name("s3_job.py")
-SOURCES = Path(__file__).parents[2] / "src"
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +39,10 @@ def s3() -> Iterator[Server]:
 def start(s3: Server, at: str, what: str, log: Path) -> subprocess.Popen[bytes]:
     """A job in a process group of its own, so that its Spark dies with it."""
     command = [sys.executable, str(JOB), f"s3a://{BUCKET}/{at}", json.dumps(s3.settings), what]
+    paths = [TESTS, *filter(None, [s3.environment.get("PYTHONPATH")])]
+    environment = {**s3.environment, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     with log.open("wb") as file:
-        return subprocess.Popen(
-            command, env=s3.environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        return subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
 
 
 def result(process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
@@ -65,7 +65,9 @@ def test_a_checkpoint_in_a_bucket(s3: Server, tmp_path: Path) -> None:
         "no bucket": "store-failed",
         "no stream": "store-failed",
         "ended": "stream-ended",
+        "rescaled": "1-sums: 1 → 2 partitions",
         "differences": [0, 0, 6],
+        "delta": 3,  # the rows at first, and what each run found
     }
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import cast
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
-from panes.spark.session import FASTER, NEEDED, _defaults, _set, prepare
+from panes.spark.session import FASTER, NEEDED, _defaults, _set, embedded, prepare
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark-session.md"
 ROW = re.compile(r"^\| `(?P<name>spark\.[^`]+)` \| (?P<here>[^|]+) \| (?P<there>[^|]+) \|$", re.MULTILINE)
@@ -111,3 +114,42 @@ def test_a_server_that_is_too_old() -> None:
     with pytest.raises(PanesError) as caught:
         prepare(cast(SparkSession, session))
     assert caught.value.code == "missing-spark"
+
+
+@pytest.mark.parametrize("java", ["missing", "old"])
+def test_a_java_that_is_missing_is_not_blamed_on_a_connector(java: str, tmp_path: Path) -> None:
+    """A script whose packages Spark would have to get."""
+    (tmp_path / "script.sql").write_text(
+        "CREATE STREAM t (a INT) WITH (connector = 'kafka', bootstrap_servers = 'h:1', topic = 't', format = 'json');"
+        "CREATE SINK out WITH (connector = 'noop'); INSERT INTO out SELECT a FROM t;"
+    )
+    if java == "old":
+        old = tmp_path / "bin" / "java"
+        old.parent.mkdir()
+        old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\nexit 1\n")
+        old.chmod(0o755)
+    command = [sys.executable, "-c", "from panes.cli.main import app; app()", "run", "script.sql", "--quiet"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_SUBMIT_ARGS"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**environment, "JAVA_HOME": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "missing-spark: " in done.stderr
+    assert str(tmp_path / "bin" / "java") in done.stderr
+    assert "hint: Install a Java runtime" in done.stderr
+
+
+@pytest.mark.parametrize(("condition", "code"), [("JAVA_GATEWAY_EXITED", "missing-package"), ("OTHER", None)])
+def test_what_fails_with_packages(condition: str, code: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is a Java, the packages are what it may have lacked; what else fails is Spark's to tell."""
+
+    def refuse(builder: object) -> None:
+        raise PySparkRuntimeError(errorClass=condition, messageParameters={})
+
+    monkeypatch.setattr(PySparkRuntimeError, "__init__", lambda self, **_: None)
+    monkeypatch.setattr(PySparkRuntimeError, "getCondition", lambda self: condition)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
+    monkeypatch.setattr("panes.spark.session._running", lambda: None)
+    with pytest.raises((PanesError, PySparkRuntimeError)) as caught:
+        embedded(1, ["a:b:1"])
+    assert getattr(caught.value, "code", None) == code

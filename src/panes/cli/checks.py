@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,12 +18,11 @@ from panes.cli.output.failure_text import in_short
 from panes.cli.output.figures import size
 from panes.errors import PanesError
 from panes.spark.folders import folder, is_local
-from panes.spark.installed import OLDEST, numbers, pyspark_version
+from panes.spark.installed import INSTALL_JAVA, OLDEST, found_java, numbers, pyspark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NEEDED_JAVA = 17
 NEEDED_SPARK = (OLDEST, (4, 4))
 MIB = 1024**2
 LITTLE, TOO_LITTLE = 1024 * MIB, 100 * MIB
@@ -79,32 +77,10 @@ def without_spark(checkpoint: str | None) -> Iterator[Check]:
 
 
 def java() -> Check:
-    """Looks where Spark looks: JAVA_HOME/bin/java if JAVA_HOME is set, else java on PATH."""
-    home = os.environ.get("JAVA_HOME")
-    found = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    remedy = f"Install a Java runtime of version {NEEDED_JAVA} or later, or set JAVA_HOME to one."
-    if found is None or not Path(found).exists():
-        return fail("Java", f"there is no {found or 'java on PATH'}", remedy)
-    try:
-        done = subprocess.run([found, "-version"], capture_output=True, text=True, errors="replace", check=False)
-    except OSError as error:
-        return fail("Java", f"{found} does not start: {error.strerror}", remedy)
-    version = java_version(done.stderr + done.stdout)
-    if version is None:
-        return fail("Java", f"{found} does not say its version", remedy)
-    if version < NEEDED_JAVA:
-        return fail("Java", f"{found} is version {version}", remedy)
-    return ok("Java", f"{version} ({found})")
-
-
-def java_version(text: str) -> int | None:
-    """The first number that counts.
-
-    >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('java version "1.8.0_392"'), java_version("")
-    (17, 8, None)
-    """
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found[1]) if found is not None else None
+    found = found_java()
+    if found.problem is not None:
+        return fail("Java", found.problem, INSTALL_JAVA)
+    return ok("Java", f"{found.version} ({found.path})")
 
 
 def spark_version() -> Check:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from panes.cli.output.board import Board, QueryState
 from panes.cli.output.failure_text import in_short
@@ -27,7 +27,7 @@ from panes.spark.folders import folder
 from panes.spark.report import Report
 
 if sys.platform != "win32":
-    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 
 OFTEN = 1.0  # seconds between two writings of a file
 PRIVATE = 0o700
@@ -141,13 +141,35 @@ def announced(
 @contextmanager
 def _held_file(run: RunFile) -> Iterator[Path]:
     path = runs_folder() / f"{run.host}-{run.pid}.json"
-    with path.with_suffix(".lock").open("w") as lock:
+    with _own_lock(path.with_suffix(".lock")):
         try:
-            if sys.platform != "win32":
-                flock(lock, LOCK_EX)
             yield path
         finally:
             _remove(path)
+
+
+def _own_lock(path: Path) -> IO[str]:
+    """A lock that is held until it is closed; the file may be removed while it is waited for, see `_has_ended`."""
+    while True:
+        lock = path.open("w")
+        if sys.platform == "win32":
+            return lock
+        try:
+            flock(lock, LOCK_EX)
+        except OSError:
+            lock.close()
+            _remove(path)
+            raise
+        if _is_at(lock, path):
+            return lock
+        lock.close()
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    """Whether an open file is the one that is found there now."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
 
 
 def running() -> list[RunFile]:
@@ -160,10 +182,8 @@ def running() -> list[RunFile]:
         return found
     for path in paths:
         try:
-            if _is_held(path.with_suffix(".lock")):
+            if not _has_ended(path):
                 found.append(_run_of(path.read_text(encoding="utf-8")))
-            else:
-                _remove(path)
         except (OSError, ValueError):  # it has ended since, or is of another version of Panes
             continue
     return sorted(found, key=lambda one: one.began)
@@ -187,18 +207,21 @@ def runs_on(checkpoint: str | None) -> list[RunFile]:
     return [one for one in running() if checkpoint is None or one.checkpoint == folder(checkpoint)]
 
 
-def _is_held(lock: Path) -> bool:
+def _has_ended(path: Path) -> bool:
+    """Whether nobody holds the lock of a run; then what it left is removed, while no other run can take the lock."""
+    lock = path.with_suffix(".lock")
     if sys.platform == "win32":
-        return lock.exists()
-    try:
-        with lock.open() as file:
-            flock(file, LOCK_SH | LOCK_NB)
-            flock(file, LOCK_UN)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-    return False
+        return not lock.exists()
+    with lock.open("a") as file:
+        try:
+            flock(file, LOCK_SH | LOCK_NB)  # others may look at the same time
+        except BlockingIOError:
+            return False
+        with suppress(BlockingIOError):  # one of them removes it
+            flock(file, LOCK_EX | LOCK_NB)
+            if _is_at(file, lock):
+                _remove(path)
+    return True
 
 
 def _remove(path: Path) -> None:

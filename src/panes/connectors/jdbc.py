@@ -73,7 +73,7 @@ def check_sink(sink: Sink) -> None:
 def jdbc_sink(sink: Sink) -> JdbcSink:
     """A sink's options, if they can work."""
     options = _named(sink)
-    dialect = _dialect(required(options, "url", "jdbc:postgresql://host:5432/database"))
+    dialect, options["url"] = _dialect(required(options, "url", "jdbc:postgresql://host:5432/database"))
     table = required(options, "table", "name")
     if TABLE.fullmatch(table) is None:
         raise PanesError("stream-options", f"the option table is '{table}'", None, "Write 'name' or 'schema.name'.")
@@ -95,10 +95,11 @@ def _named(sink: Sink) -> dict[str, str]:
     return named(CONNECTOR, sink.options, own, ())
 
 
-def _dialect(url: str) -> Dialect:
-    scheme, _, rest = url.partition(":")
-    name = rest.partition(":")[0]
+def _dialect(url: str) -> tuple[Dialect, str]:
+    """The database of a URL, and the URL as its driver knows it: drivers tell upper from lower case."""
+    scheme, name, rest = ([*url.split(":", 2), "", ""])[:3]
+    scheme, name = scheme.lower(), name.lower()
     if scheme != "jdbc" or name not in DIALECTS:
         hint = f"It begins with jdbc: and one of {', '.join(DIALECTS)}: databases that have MERGE or ON CONFLICT."
         raise PanesError("stream-options", "the option url names no database that this sink knows", None, hint)
-    return DIALECTS[name]
+    return DIALECTS[name], f"{scheme}:{name}:{rest}"

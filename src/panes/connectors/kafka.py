@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from panes.catalog import Column, Sink, Stream
+from panes.connectors.kafka_values import check_values, partitions_in
 from panes.connectors.options import named, names, one_of, required
 from panes.errors import PanesError, suggestion
 from panes.secrets import has_reference
@@ -34,6 +35,7 @@ SPARK_NAMES = {
 }
 SPARKS = ("startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "assign", "maxRecordsPerPartition",
           "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "kafkaConsumer.pollTimeoutMs")  # fmt: skip
+FORMAT_OPTIONS = ("json.", "csv.", "avro.")  # how options of Spark's reader of a format begin
 WHICH = ("subscribe", "subscribePattern", "assign")
 
 
@@ -91,20 +93,21 @@ def check_stream(stream: Stream) -> None:
 
 
 def kafka_source(stream: Stream) -> KafkaSource:
-    """A stream's options, if they can work."""
-    formats = [one.value for one in Format]
+    """A stream's options, if they can work; its dead letters are read as it is."""
+    stream = stream.dead_letters_of or stream
     own = ("format", "avro_schema", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
-    prefixes = (PASSED_ON, *(f"{name}." for name in formats))
-    options = named(CONNECTOR, stream.options, own, prefixes)
-    format_ = Format(one_of(options, "format", formats, None))
+    options = named(CONNECTOR, stream.options, own, (PASSED_ON, *FORMAT_OPTIONS))
+    format_ = Format(one_of(options, "format", [one.value for one in Format], None))
+    _check_format_options(options, format_)
     spark = _spark_options(options)
+    check_values(spark, _panes_name)
     which = [name for name in WHICH if name in spark]
     if not which:
         raise PanesError("stream-options", f"the stream {stream.name} has no topic", None, "Add topic = '…'.")
     if len(which) > 1:
         text = f"the stream {stream.name} names its topics by {' and '.join(which)}"
         raise PanesError("stream-options", text, None, "Leave one of them out.")
-    parser = f"{format_.value.removeprefix('debezium-')}."
+    parser = _prefix(format_)
     source = KafkaSource(
         format_,
         spark,
@@ -113,6 +116,23 @@ def kafka_source(stream: Stream) -> KafkaSource:
     )
     _check_columns(stream, source)
     return source
+
+
+def _prefix(format_: Format) -> str:
+    """How the options of a format's reader begin."""
+    return f"{format_.value.removeprefix('debezium-')}."
+
+
+def _check_format_options(options: Mapping[str, str], format_: Format) -> None:
+    """Refuse what is for another format: nobody would read it."""
+    for name in options:
+        of = "avro." if name == "avro_schema" else next((one for one in FORMAT_OPTIONS if name.startswith(one)), None)
+        if of is not None and of != _prefix(format_):
+            text = f"the option {name} is not for format = '{format_.value}'"
+            raise PanesError("stream-options", text, None, f"It is for format = '{of[:-1]}'.")
+        if name.lower() == "avro.avroschema":
+            hint = "avro_schema is the schema that records were written with; columns are taken from it by name."
+            raise PanesError("stream-options", f"the option {name} would be another schema", None, hint)
 
 
 def _spark_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -204,8 +224,12 @@ def check_loop(sink: Sink, streams: Iterable[Stream]) -> None:
 
 def _reads(read: Mapping[str, str], topic: str) -> bool:
     """Whether a reader's options name a topic."""
-    pattern = read.get("subscribePattern")
-    return topic in names(read.get("subscribe", "")) or topic in _assigned(read) or _matches(pattern, topic)
+    return topic in topics_in(read) or _matches(read.get("subscribePattern"), topic)
+
+
+def topics_in(read: Mapping[str, str]) -> list[str]:
+    """The topics that a reader's options name."""
+    return [*names(read.get("subscribe", "")), *_assigned(read)]
 
 
 def _matches(pattern: str | None, topic: str) -> bool:
@@ -216,8 +240,4 @@ def _matches(pattern: str | None, topic: str) -> bool:
 
 
 def _assigned(read: Mapping[str, str]) -> Collection[str]:
-    try:
-        found = json.loads(read.get("assign", "{}"))
-    except ValueError:
-        return ()  # Spark says what is wrong with it
-    return found if isinstance(found, dict) else ()
+    return partitions_in(read.get("assign", "{}")) or ()

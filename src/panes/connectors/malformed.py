@@ -16,7 +16,10 @@ KAFKA = {"key": "binary", "topic": "string", "partition": "int", "offset": "bigi
 # Of Spark's readers: what becomes of malformed records.
 OPTIONS = {
     **dict.fromkeys(LINES, ("mode",)),
-    kafka.CONNECTOR: tuple(f"{one}.{name}" for one in LINES for name in ("mode", "columnnameofcorruptrecord")),
+    kafka.CONNECTOR: (
+        *(f"{one}.{name}" for one in LINES for name in ("mode", "columnnameofcorruptrecord")),
+        "avro.mode",
+    ),
 }
 
 

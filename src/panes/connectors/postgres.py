@@ -117,7 +117,10 @@ def _named(options: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
 def database(options: Mapping[str, str]) -> Database:
     """The database that `url` names; a URL may hold a password, so that a wrong one is not shown."""
     url = required(options, "url", EXAMPLE)
-    if not has_reference(url) and not url.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
+    scheme, colon, rest = url.partition("://")
+    if scheme.lower() in SCHEMES:
+        url = f"{scheme.lower()}{colon}{rest}"  # libpq tells upper from lower case
+    elif not has_reference(url):
         raise PanesError(
             "stream-options", "the option url is not that of a PostgreSQL", None, f"Write url = '{EXAMPLE}'."
         )

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.catalog import Catalog, Sink, Stream
 from panes.compile import Compiled, compile_query
+from panes.connectors import kafka_values
 from panes.connectors.kafka import CONNECTOR, kafka_source
 from panes.errors import PanesError
 from panes.functions import Functions
@@ -38,11 +39,7 @@ def compiled_letters(letters: Stream, sink: Sink) -> Compiled:
 
 def begins_at_the_end(stream: Stream) -> bool:
     """Whether a new reader of a stream begins with what comes after it."""
-    if stream.options.get("connector") != CONNECTOR:
-        return False
-    given = kafka_source(stream).spark
-    by_time = "startingTimestamp" in given or "startingOffsetsByTimestamp" in given
-    return not by_time and given.get("startingOffsets", "latest").lower() == "latest"
+    return stream.options.get("connector") == CONNECTOR and kafka_values.begins_at_the_end(kafka_source(stream).spark)
 
 
 def has_position(checkpoint: StorePath) -> bool:
@@ -55,7 +52,9 @@ def check_position(stream: Stream) -> None:
     """Refuse new dead letters of a stream that INSERTs have read already, if they would begin behind these."""
     if begins_at_the_end(stream):
         text = f"the dead letters of {stream.name} would begin behind what its INSERTs have still to read"
-        hint = "Add starting_offsets = 'earliest', or an offset for each partition: INSERTs go on where they were."
+        hint = (
+            "Begin with starting_offsets = 'earliest', or an offset of each partition: INSERTs go on where they were."
+        )
         raise PanesError("stream-options", text, None, hint)
 
 

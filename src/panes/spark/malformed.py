@@ -50,12 +50,30 @@ def sound(judged: Judged, stream: Stream) -> DataFrame:
 def dead_letters(judged: Judged, stream: Stream) -> DataFrame:
     """The malformed records alone."""
     kept = judged.records.where(f"{ERROR} IS NOT NULL")
+    error, value = ERROR, judged.value
+    held = stream.column(malformed.VALUE)
+    if held is not None and held.type == "string":
+        error = f"concat({ERROR}, CASE WHEN {no_text(value)} THEN '; _value is in hexadecimal' ELSE '' END)"
+        value = as_text(value)
+    metadata = dict(judged.metadata)
+    if "headers" in metadata:  # their names are texts, too
+        metadata["headers"] = f"transform({metadata['headers']}, h -> struct({as_text('h.key')} AS key, h.value))"
     letters = kept.selectExpr(
-        f"{ERROR} AS {malformed.ERROR}",
-        f"{judged.value} AS {malformed.VALUE}",
-        *(f"{sql} AS {quoted(name)}" for name, sql in judged.metadata.items()),
+        f"{error} AS {malformed.ERROR}",
+        f"{value} AS {malformed.VALUE}",
+        *(f"{sql} AS {quoted(name)}" for name, sql in metadata.items()),
     )
     return letters.observe(malformed_name(stream.name), expr("count(1)").alias("malformed_rows"))
+
+
+def no_text(sql: str) -> str:
+    """Whether a string holds what no text can: bytes that are not UTF-8, or U+0000, which databases refuse."""
+    return f"nvl(NOT is_valid_utf8({sql}) OR contains({sql}, char(0)), false)"
+
+
+def as_text(sql: str) -> str:
+    """A string as a text that every sink takes; what is none in hexadecimal, so that nothing is lost."""
+    return rf"CASE WHEN {no_text(sql)} THEN concat('\\x', hex({sql})) ELSE {sql} END"
 
 
 def _stopped_at(judged: Judged) -> DataFrame:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession, functions
 from panes.errors import PanesError
 from panes.options import shown_options
 from panes.spark.folders import scheme_of
-from panes.spark.installed import check_version
+from panes.spark.installed import check_java, check_version
 from panes.spark.packages import SETTING, listed, unresolved, with_packages
 from panes.spark.store import hadoop_of
 from panes.spark.worker_python import use_own_python
@@ -23,6 +23,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 # Where a file is already that a first attempt has left, it keeps that one, and says nothing.
 KEEPING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+NO_GATEWAY = "JAVA_GATEWAY_EXITED"  # Java did not start, or found no packages
 REDACTION = "spark.redaction.regex"
 NEEDED = {"spark.sql.streaming.stateStore.providerClass": ROCKSDB}  # transformWithState runs on no other
 FASTER = {  # set where the session does not say otherwise
@@ -53,6 +54,9 @@ def embedded(
     try:
         spark = builder.getOrCreate()
     except PySparkRuntimeError as error:
+        if error.getCondition() != NO_GATEWAY:
+            raise
+        check_java()
         raise (unresolved(needed) if needed else error) from None
     if "spark.remote" not in settings:
         spark.sparkContext.setLogLevel("ERROR")

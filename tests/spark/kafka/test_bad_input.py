@@ -68,6 +68,12 @@ def test_a_topic_that_is_missing(kafka: str, tmp_path: Path) -> None:
     assert f"Kafka at {kafka} has no topic find" in told
 
 
+def test_a_topic_of_assigned_partitions_that_is_missing(kafka: str, tmp_path: Path) -> None:
+    sql = script(kafka, "find").replace("topic = 'find'", """assign = '{"fine": [0], "find": [0]}'""")
+    assert f"Kafka at {kafka} has no topic find" in refused(tmp_path, sql, "broker-failed")
+    assert run(tmp_path, sql.replace(', "find": [0]', "")) == (0, "")
+
+
 def test_a_topic_of_a_sink_that_is_missing(kafka: str, tmp_path: Path) -> None:
     """Of the result, and of dead letters."""
     nowhere = f"connector = 'kafka', bootstrap_servers = '{kafka}', topic = 'fin'"

@@ -27,6 +27,13 @@ def test_a_topic_that_is_missing(kafka: str, spark: SparkSession) -> None:
     assert f"Kafka at {kafka} has no topic nowhere" in refused(spark, kafka, "nowhere").message
 
 
+def test_a_topic_of_kafkas_own(kafka: str, spark: SparkSession) -> None:
+    """A list of topics leaves them out, unless they are asked for."""
+    make(spark, kafka, "__transaction_state")
+    check_topics(spark, {"kafka.bootstrap.servers": kafka}, ["__transaction_state"])
+    check_written_topic(spark, {"kafka.bootstrap.servers": kafka}, "__transaction_state")
+
+
 def test_settings_that_cannot_be(kafka: str, spark: SparkSession) -> None:
     options = {"kafka.bootstrap.servers": kafka, "kafka.security.protocol": "NONSENSE"}
     with pytest.raises(PanesError) as caught:

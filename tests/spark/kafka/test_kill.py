@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -22,13 +22,32 @@ from spark.test_kill import Script, killed_while_flushing, killed_while_reading
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 KINDS = ("tumbling", "session")
 PACE, JITTER = 300, 4_000  # milliseconds: less than the delay, though the partitions of a topic keep no step
-RECORDS, PER_BATCH = 900, 15
-KILLS = (9, 3)  # while reading, and while the input ends
+SENT, PER_BATCH = 90, 15  # records before each start, and in a micro-batch
+KILLS, FLUSHES = 10, 3  # while reading; and how often the end of the input is tried
 
 
-def rows(choose: random.Random) -> list[Row]:
-    times = {max(0, number * PACE - choose.randrange(JITTER)) + number % 7: None for number in range(RECORDS)}
-    return [Row(time, choose.choice("abc"), choose.randrange(1000)) for time in times]
+@dataclass
+class Source:
+    """The records of a topic: what they hold, and which are malformed."""
+
+    choose: random.Random
+    rows: list[Row] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    number: int = 0
+
+    def more(self) -> list[tuple[str, str | None]]:
+        """Some more records; no two rows have one time."""
+        return [self._record() for _ in range(SENT)]
+
+    def _record(self) -> tuple[str, str]:
+        self.number += 1
+        time = max(0, self.number * PACE - self.choose.randrange(JITTER)) + self.number % 7
+        if self.choose.random() < 0.05 or any(row.time == time for row in self.rows):
+            self.broken.append(broken(self.choose, self.number))
+            return "bad", self.broken[-1]
+        row = Row(time, self.choose.choice("abc"), self.choose.randrange(1000))
+        self.rows.append(row)
+        return row.k, json.dumps({"ts": at(row.time), "k": row.k, "v": row.v})
 
 
 def broken(choose: random.Random, number: int) -> str:
@@ -57,24 +76,22 @@ def test_killed_many_times(kafka: str, spark: SparkSession, tmp_path: Path) -> N
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")
     choose = random.Random(seed)
-    good = rows(choose)
-    records = [(row.k, json.dumps({"ts": at(row.time), "k": row.k, "v": row.v})) for row in good]
-    bad = [broken(choose, number) for number in range(50)]
-    for one in bad:
-        records.insert(choose.randrange(len(records)), ("bad", one))
+    source = Source(choose)
     script = KafkaScript(tmp_path, KINDS, kafka)
     make(spark, kafka, "kill-in", *(f"kill-{name}" for name in KINDS))
-    send(spark, kafka, "kill-in", [(key, value) for key, value in records])
     script.write_script()
-    inside = killed_while_reading(script, choose, KILLS[0], batches=8)
-    killed_while_flushing(script, choose, KILLS[1])
-    windows = expected(good)
+    inside = killed_while_reading(
+        script, choose, KILLS, batches=8, feed=lambda: send(spark, kafka, "kill-in", source.more())
+    )
+    flushing = killed_while_flushing(script, choose, FLUSHES)
+    windows = expected(source.rows)
     for name in KINDS:
         taken_records = taken(spark, kafka, f"kill-{name}")
         found = without_repeats(taken_records)
         print(f"{name}: {taken_records.count()} records, {len(found)} of them no repeats")
         assert sorted(Out(**value) for _, value in found) == windows[name], name
-        assert sum(value["n"] for _, value in found) + len(bad) == len(records)
-    print(f"{KILLS[0]} kills while reading, {inside} of them inside a micro-batch; {KILLS[1]} while flushing")
+        assert sum(value["n"] for _, value in found) + len(source.broken) == source.number
+    print(f"{KILLS} kills while reading, {inside} of them inside a micro-batch; {flushing} while flushing")
+    assert inside > 0
     letters = [row["_value"] for row in spark.read.json(str(tmp_path / "bad")).collect()]
-    assert sorted(letters) == sorted(bad)
+    assert sorted(letters) == sorted(source.broken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,8 +25,10 @@ def make(spark: SparkSession, kafka: str, *topics: str) -> None:
     admin.close()
 
 
-def send(spark: SparkSession, kafka: str, topic: str, rows: list[tuple[str, str | None]]) -> None:
-    df = spark.createDataFrame(rows, "key string, value string").coalesce(1)
+def send(spark: SparkSession, kafka: str, topic: str, rows: Sequence[tuple[str, str | bytes | None]]) -> None:
+    """Records of texts, or of bytes."""
+    type_ = "binary" if isinstance(rows[0][1], bytes) else "string"
+    df = spark.createDataFrame(rows, f"key string, value {type_}").coalesce(1)
     df = df.withColumn("headers", expr("array(struct('from' AS key, CAST(key AS BINARY) AS value))"))
     df.write.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", topic).save()
 

@@ -308,10 +308,29 @@ def test_nulls_in_some_columns_of_a_key(spark: SparkSession, db: Tables, monkeyp
     assert db.sql("SELECT a, b, v FROM t ORDER BY a, b, v") == [(1, None, 7), (2, None, 8)]
 
 
-@pytest.mark.parametrize("value", ["concat('a', char(0))", "struct(concat('a', char(0)) AS x)"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "concat('a', char(0))",
+        "struct(concat('a', char(0)) AS x)",
+        "array('b', concat('a', char(0)))",
+        "map(concat('a', char(0)), 1)",
+    ],
+)
 def test_a_nul_character(spark: SparkSession, db: Tables, value: str) -> None:
-    with pytest.raises(Exception, match=r"database-failed: a string holds the character U\+0000"):
-        writer(db, create=True)(spark.sql(f"SELECT {value} AS v"), 0)
+    r"""Also behind other columns, whose tabs and ends of lines are none of COPY's."""
+    with pytest.raises(Exception, match=r"database-failed: a text in the column the v has the character U\+0000"):
+        writer(db, create=True)(spark.sql(f"SELECT 'a\\tb\\nc' AS u, {value} AS `the v`, NULL || '' AS w"), 0)
+
+
+@pytest.mark.parametrize("value", ["CAST(X'61ff' AS STRING)", "array(CAST(X'eda080' AS STRING))"])
+@pytest.mark.parametrize("applied", [False, True])
+def test_a_text_that_is_not_utf_8(spark: SparkSession, db: Tables, value: str, applied: bool) -> None:
+    row = spark.sql(f"SELECT 'insert' AS _change_type, 1 AS id, {value} AS v")
+    put, df = (upserts(db), row) if applied else (writer(db, create=True), row.drop("_change_type"))
+    with pytest.raises(Exception, match="database-failed: a text in the column v is not UTF-8") as caught:
+        put(df, 0)
+    assert "make_valid_utf8(" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from panes.errors import PanesError
 from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
 from panes.kernels.duck import connection, quoted
 from panes.spark.delta.commits import Commit, read_commit
-from panes.spark.delta.table import files_of, first_line, open_table
+from panes.spark.delta.table import files_of, open_table, told
 from panes.spark.memory import Memory
 from panes.spark.worker import set_up
 
@@ -169,7 +169,9 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         files = files_of(self.source.path, self.source.storage)
         for version in range(after + 1, through + 1):
-            yield read_commit(files, self.source.path, version)
+            with self._reading(version):
+                commit = read_commit(files, self.source.path, version)
+            yield commit
 
     def _parts(self, commit: Commit) -> list[Part]:
         if self.reading.changelog:
@@ -250,7 +252,7 @@ class Versions(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             yield
         except (DeltaError, OSError, pa.ArrowException, duckdb.Error) as error:
-            raise self._gone(version, first_line(error)) from error
+            raise self._gone(version, told(error, self.source.storage)) from error
 
     def _gone(self, version: int, why: str) -> PanesError:
         text = f"version {version} of {self.source.path} cannot be read: {why}"

@@ -108,7 +108,7 @@ class DeltaWriter:
             if self._has(table, batch):
                 return
             try:
-                with failures_of(self.sink.path):
+                with failures_of(self.sink.path, self.sink.storage):
                     self._apply(table, staged, columns, properties)
                 return
             except Exception as error:
@@ -217,7 +217,7 @@ def create(writer: DeltaWriter, schema: StructType) -> None:
     from deltalake import DeltaTable
 
     sink = writer.sink
-    with failures_of(sink.path):
+    with failures_of(sink.path, sink.storage):
         DeltaTable.create(
             sink.path,
             new_schema(writer, schema),

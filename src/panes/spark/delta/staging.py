@@ -19,7 +19,7 @@ from pyarrow.fs import FileSelector
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from panes.spark.delta.table import files_of
+from panes.spark.delta.table import failures_of, files_of
 from panes.spark.folders import is_local
 
 FOLDER = "_panes_staging"
@@ -45,11 +45,11 @@ class Stage:
         name = f"{FOLDER}/{self.prefix}-{context.partitionId() if context is not None else 0}-{uuid.uuid4().hex}.arrow"
         size, null_keys = 0, False
         options = pa.ipc.IpcWriteOptions(compression="lz4")
-        files = files_of(self.path, self.storage)
-        if is_local(self.path):
-            files.create_dir(FOLDER)
-        out = files.open_output_stream(name, buffer_size=BUFFER)  # without, Arrow hands on what delta-rs does not take
-        with out, pa.ipc.new_file(out, self.schema, options=options) as file:
+        with (
+            failures_of(self.path, self.storage),
+            self._opened(name) as out,
+            pa.ipc.new_file(out, self.schema, options=options) as file,
+        ):
             while first is not None:
                 table = pa.Table.from_batches([first]).cast(self.schema)
                 file.write_table(table)
@@ -57,6 +57,12 @@ class Stage:
                 null_keys = null_keys or any(table[name].null_count for name in self.key)
                 first = next(batches, None)
         yield pa.RecordBatch.from_pydict({"file": [name], "size": [size], "null_keys": [null_keys]}, STAGED)
+
+    def _opened(self, name: str) -> pa.NativeFile:
+        files = files_of(self.path, self.storage)
+        if is_local(self.path):
+            files.create_dir(FOLDER)
+        return files.open_output_stream(name, buffer_size=BUFFER)  # without, Arrow hands on what delta-rs does not take
 
 
 @dataclass(frozen=True)
@@ -97,12 +103,13 @@ def stage(
 
 def clean_up(path: str, storage: Mapping[str, str], sink: str, batch: int) -> None:
     """Remove what was staged for a micro-batch that is committed, and for those before it, by whomever."""
-    files = files_of(path, storage)
-    for one in files.get_file_info(FileSelector(FOLDER, allow_not_found=True)):
-        owner, _, rest = one.base_name.partition("-")
-        if owner == _short(sink) and int(rest.partition("-")[0]) <= batch:
-            with suppress(FileNotFoundError):  # another driver was faster
-                files.delete_file(one.path)
+    with failures_of(path, storage):
+        files = files_of(path, storage)
+        for one in files.get_file_info(FileSelector(FOLDER, allow_not_found=True)):
+            owner, _, rest = one.base_name.partition("-")
+            if owner == _short(sink) and int(rest.partition("-")[0]) <= batch:
+                with suppress(FileNotFoundError):  # another driver was faster
+                    files.delete_file(one.path)
 
 
 def nullable(type_: pa.DataType) -> pa.DataType:

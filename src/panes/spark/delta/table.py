@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -14,11 +15,14 @@ from pyarrow.fs import FileSystem, LocalFileSystem, PyFileSystem, SubTreeFileSys
 from pyspark.sql.types import StructType
 
 from panes.errors import PanesError
+from panes.options import without_secrets
 from panes.spark.folders import folder, is_local
+from panes.spark.store_errors import full_or_forbidden
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
+COLOURS, CAUSE = re.compile(r"\x1b\[[0-9;]*m"), "↳"
 FEED = "delta.enableChangeDataFeed"
 # delta-rs waits for its own threads while it holds Python's lock, and these wait for that lock where Arrow reads
 # through it: two queries of one process that were in it at once have stopped each other for good.
@@ -32,8 +36,8 @@ def check_installed() -> None:
 
 
 @contextmanager
-def failures_of(path: str) -> Iterator[None]:
-    """What delta-rs says about a table, as an error of Panes."""
+def failures_of(path: str, storage: Mapping[str, str]) -> Iterator[None]:
+    """What delta-rs says about a table or its files, as an error of Panes; `storage` holds what is secret in it."""
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
@@ -42,25 +46,30 @@ def failures_of(path: str) -> Iterator[None]:
         hint = "Look at its path, or add create = 'true' to a sink's options."
         raise PanesError("delta-failed", f"there is no Delta table at {path}", None, hint) from None
     except (DeltaError, OSError) as error:
-        raise PanesError("delta-failed", f"the Delta table {path}: {first_line(error)}") from error
+        text = told(error, storage)
+        refused = full_or_forbidden(text, f" (the Delta table {path})")
+        raise refused or PanesError("delta-failed", f"the Delta table {path}: {text}") from error
 
 
-def first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+def told(error: Exception, storage: Mapping[str, str]) -> str:
+    """What an error says in one line. Below what failed in a store stand its causes, in colours for a terminal."""
+    first, *causes = COLOURS.sub("", str(error)).strip().split(CAUSE)
+    lines = [first, *causes] if causes else first.split("\n")[:1]
+    return without_secrets(": ".join(" ".join(line.split()) for line in lines), storage)
 
 
 def open_table(path: str, storage: Mapping[str, str], version: int | None = None) -> DeltaTable:
     """The table as it is, or as it was at a version."""
     from deltalake import DeltaTable
 
-    with failures_of(path):
+    with failures_of(path, storage):
         return DeltaTable(path, version=version, storage_options=dict(storage))
 
 
 def exists(path: str, storage: Mapping[str, str]) -> bool:
     from deltalake import DeltaTable
 
-    with failures_of(path):
+    with failures_of(path, storage):
         return DeltaTable.is_deltatable(path, storage_options=dict(storage))
 
 

@@ -93,7 +93,10 @@ class Connection:
 @contextmanager
 def connected(sink: JdbcSink, spark: SparkSession) -> Iterator[Connection]:
     """A connection that is closed at the end, without a transaction of its own."""
-    jvm: Any = spark._jvm
+    jvm: Any = getattr(spark, "_jvm", None)
+    if jvm is None:
+        hint = "Write to PostgreSQL with connector = 'postgres', and to others from a session without Spark Connect."
+        raise PanesError("stream-options", "connector = 'jdbc' does not work over Spark Connect", None, hint)
     with told_by_jdbc(sink):
         given = jvm.java.util.HashMap()
         for name, value in sink.spark.items():

@@ -22,7 +22,7 @@ def check_topics(spark: SparkSession, options: Mapping[str, str], topics: Sequen
     `options` are those of Spark's reader or writer. Over Spark Connect nobody can ask.
     """
     with _asked(spark, options) as admin:
-        found = set(admin.listTopics().names().get()) if admin is not None else set(topics)
+        found = _topics(admin, spark._jvm) if admin is not None else set(topics)
     _check(found, options, topics)
 
 
@@ -31,10 +31,16 @@ def check_written_topic(spark: SparkSession, options: Mapping[str, str], topic: 
     with _asked(spark, options) as admin:
         if admin is None:
             return
-        found = set(admin.listTopics().names().get())
+        found = _topics(admin, spark._jvm)
         made = topic not in found and makes_topics(admin, spark._jvm)
     if not made:
         _check(found, options, [topic])
+
+
+def _topics(admin: Any, jvm: Any) -> set[str]:
+    """All of them, with those that Kafka keeps for itself."""
+    options = jvm.org.apache.kafka.clients.admin.ListTopicsOptions().listInternal(True)
+    return set(admin.listTopics(options).names().get())
 
 
 def makes_topics(admin: Any, jvm: Any) -> bool:

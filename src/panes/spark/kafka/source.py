@@ -8,8 +8,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from panes.catalog import Column, Stream
-from panes.connectors.kafka import METADATA, Format, KafkaSource, kafka_source
-from panes.connectors.options import names
+from panes.connectors.kafka import METADATA, Format, KafkaSource, kafka_source, topics_in
 from panes.kernels.changelog.changes import CHANGE
 from panes.spark.expressions import quoted
 from panes.spark.kafka.broker import check_topics
@@ -40,7 +39,7 @@ def judged_records(stream: Stream, spark: SparkSession, headers: bool) -> Judged
     """The records of a stream with the columns of their values, read with their headers or without."""
     source = kafka_source(stream)
     check_packages(spark, stream)
-    check_topics(spark, source.spark, names(source.spark.get("subscribe", "")))
+    check_topics(spark, source.spark, topics_in(source.spark))
     reader = spark.readStream.format("kafka").options(**source.spark)
     records = (reader.option("includeHeaders", "true") if headers else reader).load()
     metadata = {name: held(name) for name in METADATA if name in records.columns}

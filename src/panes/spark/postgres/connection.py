@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,9 @@ SETTINGS = """
 """
 # And a client notices if the server is: a connection stands still while executors copy.
 KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-# SQLSTATE of texts that PostgreSQL cannot hold, and of a NULL where none may be.
-NUL, NOT_NULL = ("22021", "22P05"), "23502"
+# SQLSTATE of texts in JSON that PostgreSQL cannot hold, and of a NULL where none may be.
+NUL, NOT_NULL = ("22P05",), "23502"
+COPIED = re.compile(r"COPY .*, line \d+, column (.*?): ")
 TWICE = "21000"  # a statement that updates a row twice
 
 
@@ -72,10 +74,9 @@ def _driver() -> Any:
 
 def _failure(error: psycopg.Error, database: Database) -> PanesError:
     """What PostgreSQL says, in one line: Spark hands no more of it on."""
-    if error.sqlstate in NUL and ("0x00" in str(error) or "u0000" in str(error)):
-        hint = "Take it out of the column: replace(column, char(0), '')."
-        text = "a string holds the character U+0000, which PostgreSQL cannot store"
-        return PanesError("database-failed", text, None, hint)
+    if error.sqlstate in NUL and "u0000" in str(error):
+        found = COPIED.search(error.diag.context or "")
+        return nul_in(found[1] if found is not None else None)
     if error.sqlstate == NOT_NULL and (error.diag.table_name or "").startswith(STAGING):
         hint = "Keep rows without it out, or give the table a key that takes NULLs: UNIQUE NULLS NOT DISTINCT (…)."
         text = f"a row has no {error.diag.column_name}, which is in the key of the table"
@@ -89,6 +90,13 @@ def _failure(error: psycopg.Error, database: Database) -> PanesError:
     said = [error.diag.message_primary, error.diag.message_detail, error.diag.context]
     text = "; ".join(" ".join(one.split()) for one in said if one)
     return PanesError("database-failed", f"PostgreSQL at {database.place}: {database.masked(text)}")
+
+
+def nul_in(column: str | None) -> PanesError:
+    """The error of a text with U+0000."""
+    where = f"a text in the column {column}" if column is not None else "a text"
+    hint = "Take it out of the text: replace(…, char(0), '')."
+    return PanesError("database-failed", f"{where} has the character U+0000, which PostgreSQL cannot store", None, hint)
 
 
 def identifier(name: str) -> str:

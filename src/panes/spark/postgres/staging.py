@@ -21,9 +21,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType
 
 from panes.connectors.postgres import Database
+from panes.errors import PanesError
 from panes.kernels.changelog.changes import AFTER, CHANGE, INSERT
 from panes.spark.expressions import quoted
-from panes.spark.postgres.connection import STAGING, connected, execute, identifier, transaction
+from panes.spark.postgres.connection import STAGING, connected, execute, identifier, nul_in, transaction
 from panes.spark.postgres.target import Target
 from panes.spark.postgres.types import copy_line
 
@@ -107,7 +108,7 @@ def stage(rows: DataFrame, database: Database, table: StagingTable, target: Targ
         cells = [(deleted, BooleanType()), *rest]
         columns = [DELETED, *columns]
     sql = f"COPY {table.name} ({', '.join(identifier(name) for name in columns)}) FROM STDIN"
-    copy = _copier(database, table, sql)
+    copy = _copier(database, table, sql, columns)
     copied = rows.select(copy_line(cells).alias("line")).mapInArrow(copy, COPIED).collect()
     return Staged(table.name, tuple(row["attempt"] for row in copied), sum(row["rows"] for row in copied))
 
@@ -115,7 +116,7 @@ def stage(rows: DataFrame, database: Database, table: StagingTable, target: Targ
 Copy = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def _copier(database: Database, table: StagingTable, sql: str) -> Copy:
+def _copier(database: Database, table: StagingTable, sql: str, columns: Sequence[str]) -> Copy:
     """What a task does: one transaction with all its lines, or nothing at all where it has none."""
 
     def copy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -130,11 +131,31 @@ def _copier(database: Database, table: StagingTable, sql: str) -> Copy:
                 with connection.cursor() as cursor, cursor.copy(sql.encode()) as out:
                     for batch in chain([first], filled):
                         rows += batch.num_rows
+                        check_texts(batch.column(0), columns)
                         out.write(joined(batch.column(0)))
                 ((attempt,),) = execute(connection, "SELECT txid_current()").fetchall()
         yield pa.RecordBatch.from_pydict({"attempt": [attempt], "rows": [rows]})
 
     return copy
+
+
+def check_texts(lines: pa.Array, columns: Sequence[str]) -> None:
+    """Refuse what PostgreSQL does not store; it would not say in which column it is."""
+    try:
+        lines.validate(full=True)
+        if not (np.frombuffer(joined(lines), dtype=np.uint8) == 0).any():
+            return
+    except pa.ArrowInvalid:
+        pass
+    for line in lines.cast(pa.binary()):
+        for column, cell in zip(columns, line.as_py().split(b"\t"), strict=True):
+            if b"\0" in cell:
+                raise nul_in(column)
+            try:
+                cell.decode("utf-8")
+            except UnicodeDecodeError:
+                hint = "Show what is none in it: make_valid_utf8(…), or keep it as BINARY."
+                raise PanesError("database-failed", f"a text in the column {column} is not UTF-8", None, hint) from None
 
 
 def joined(lines: pa.Array) -> memoryview:
