@@ -84,7 +84,9 @@ def test_where_powers_leave_the_range_of_a_double_is_no_shape_however_they_are_c
         states = sketch.fold(folded([values[low:high] for low, high in itertools.pairwise(starts)]))
         merged = sketch.merge(pa.ListArray.from_arrays([0, len(cut)], states))
         assert math.isnan(sketch.evaluate(merged)[0].as_py())
-    assert math.isnan(sketch.running(pa.array(values), np.zeros(6, np.int64), pa.nulls(1, sketch.state_type))[-1].as_py())
+    assert math.isnan(
+        sketch.running(pa.array(values), np.zeros(6, np.int64), pa.nulls(1, sketch.state_type))[-1].as_py()
+    )
 
 
 def test_a_fourth_power_may_be_large() -> None:
