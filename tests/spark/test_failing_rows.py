@@ -14,6 +14,7 @@ from panes.errors import PanesError
 from panes.kernels.duck import query
 from panes.kernels.kernel import Clock, State, Step, run_step
 from panes.spark.failing_rows import Named, Names, shown_row
+from panes.spark.pack import TIME
 
 ROWS = pa.table({"panes_c0": ["a", "b", "c", "d"], "panes_c1": [1, 2, 300, 400], "hidden": [0, 0, 0, 0]})
 NAMES = Names("tumblingwindow", {"v0": "max(v)", "v1": "sum(v)"}, {"panes_c0": "k", "panes_c1": "v + 1"})
@@ -96,3 +97,22 @@ def test_any_row_can_be_shown(time: int | None, type_: pa.DataType) -> None:
     times = pa.array([fits], type_)
     row = pa.table({"t": times, "s": pa.StructArray.from_arrays([times], ["x"]), "l": pa.array([["x" * 1000]])})
     assert len(shown_row(row, {"t": "t", "s": "s", "l": "l"})) < 500
+
+
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        (2**63 - 1, "+294247-01-10 04:00:54.775807Z"),
+        (-(2**63), "-290308-12-21 19:59:05.224192Z"),
+        (-(2**63) + 5, "-290308-12-21 19:59:05.224197Z"),
+    ],
+)
+def test_a_time_that_no_kernel_can_reckon_with_is_named_where_rows_come_in(time: int, shown: str) -> None:
+    """Before a kernel sees it: there sums would wrap around."""
+    rows = pa.table({TIME: pa.array([0, time, 0], pa.timestamp("us", "UTC")), "panes_c0": ["a", "b", "c"]})
+    names = Names("tumblingwindow", {}, {"panes_c0": "k", TIME: "ts"})
+    with pytest.raises(PanesError) as caught:
+        Named(Computed(()), names).pack(rows)
+    assert caught.value.code == "value-failed"
+    assert caught.value.message.endswith(f", at the row k = 'b', ts = {shown}")
+    assert Named(Computed(()), names).pack(rows.slice(2)).num_rows == 1

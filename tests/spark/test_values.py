@@ -55,6 +55,25 @@ def test_a_script_names_a_failing_value(
         assert "k = a" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("micros", "shown"), [(2**63 - 1, "+294247-01-10 04:00:54.775807Z"), (5 - 2**63, "-290308-12-21 19:59:05.224197Z")]
+)
+def test_a_time_at_an_end_of_bigint_is_named(micros: int, shown: str, tmp_path: Path, spark: SparkSession) -> None:
+    """It moves the watermark before it comes to a kernel: neither sum wraps around or fails by itself."""
+    write_file(tmp_path / "in", 0, [{"us": 0, "k": "a"}, {"us": micros, "k": "b"}])
+    script = f"""
+        CREATE STREAM t (us BIGINT, k STRING, ts TIMESTAMP AS timestamp_micros(us),
+                         WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
+        WITH (connector = 'json', path = '{tmp_path}/in');
+        CREATE SINK out WITH (connector = 'noop');
+        INSERT INTO out SELECT k, count(*) AS n FROM t GROUP BY tumblingwindow('dd', 7, zone => 'Europe/Berlin'), k;
+    """
+    with pytest.raises(PanesError) as caught:
+        Engine(spark).run(script, once=True)
+    assert caught.value.code == "value-failed"
+    assert f"k = 'b', ts = {shown}" in caught.value.message
+
+
 def test_without_ansi_an_overflow_is_what_it_is_in_spark(spark: SparkSession) -> None:
     engine = Engine(spark)
     rows = spark.createDataFrame([("a", BIG), ("a", 1), ("b", 2)], "k string, v bigint")

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Any
 
 from panes.errors import PanesError
+from panes.physical.former_identity import today
 
 VERSION = 1
 HINT = "Go back to the old query and settings, or start with a new checkpoint."
@@ -39,7 +40,9 @@ class Identity:
         found = json.loads(text)
         if found.get("version") != VERSION:
             raise another_version()
-        return Identity(found["depends on"], {name: (sql, type_) for name, (sql, type_) in found["columns"].items()})
+        return Identity(
+            today(found["depends on"]), {name: (sql, type_) for name, (sql, type_) in found["columns"].items()}
+        )
 
     @cached_property
     def digest(self) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, assert_never
 
 from panes.frames import frame_sql
+from panes.kernels.kernel import seconds
 from panes.logical.grouping import bare
 from panes.physical.plan import (
     Argument,
@@ -36,7 +37,8 @@ from panes.source import Source
 from panes.sql.expr import Expr
 from panes.sql.text import key_of
 from panes.sql.tokens import tokenize
-from panes.sql.window_kinds import kind_info
+from panes.sql.window_kinds import Window as Kinds
+from panes.sql.window_kinds import size_and_hop
 
 Definitions = Mapping[str, str]  # what columns are, by their names in lower case
 
@@ -156,9 +158,33 @@ def source_of(plan: Plan) -> dict[str, Any]:
 
 
 def _kind(plan: Window, below: Definitions) -> dict[str, Any]:
-    """A window's kind with its lengths, and its conditions written out."""
-    info = kind_info(plan.kind)
-    return info | {name: written_out(str(info[name]), below) for name in ("when", "open", "emit") if name in info}
+    """A window's kind, its lengths in one unit however they are spelled, and its conditions written out."""
+    match plan.kind:
+        case Kinds.Tumbling() as kind:
+            return {"kind": "tumbling", "length": seconds(size_and_hop(kind)[0]), **_alignment(kind)}
+        case Kinds.Hopping() as kind:
+            size, hop = size_and_hop(kind)
+            return {"kind": "hopping", "size": seconds(size), "hop": seconds(hop), **_alignment(kind)}
+        case Kinds.Session(gap=gap) as kind:
+            return {"kind": "session", "gap": seconds(kind.microseconds(gap))}
+        case Kinds.Count(count=count, every=every):
+            return {"kind": "count", "count": count, "every": every}
+        case Kinds.Sliding(lookback=lookback, lookahead=lookahead, when=when) as kind:
+            back = seconds(kind.microseconds(lookback))
+            ahead = None if lookahead is None else seconds(kind.microseconds(lookahead))
+            condition = {"when": written_out(when, below)} if when is not None else {}
+            return {"kind": "sliding", "lookback": back, "lookahead": ahead, **condition}
+        case Kinds.State(open=opened, emit=emit):
+            return {"kind": "state", "open": written_out(opened, below), "emit": written_out(emit, below)}
+        case _:
+            assert_never(plan.kind)
+
+
+def _alignment(kind: Kinds.Tumbling | Kinds.Hopping) -> dict[str, str | None]:
+    """Where windows start: a hop more or less changes nothing."""
+    offset = kind.offset % size_and_hop(kind)[1]
+    zone = {"zone": kind.zone} if kind.zone is not None else {}
+    return zone | ({"offset": seconds(offset)} if offset else {})
 
 
 def result_of(plan: DataSink) -> dict[str, Any]:

@@ -85,8 +85,8 @@ def shifted(time: str, delay: int = 0, zoned: bool = True) -> str:
     it stands, whatever the session's time zone does to it: a cast to TIMESTAMP would jump with daylight saving.
     """
     micros = epoch_micros(time, zoned)
-    latest = f"CASE WHEN {time} IS NOT NULL THEN {LATEST + SHIFT} END"  # least() leaves NULL out
-    return f"coalesce(timestamp_micros(least({micros} + {SHIFT - delay}, {latest})), timestamp_micros(0))"
+    latest = f"CASE WHEN {time} IS NOT NULL THEN {LATEST + delay} END"  # least() leaves NULL out
+    return f"coalesce(timestamp_micros(least({micros}, {latest}) + {SHIFT - delay}), timestamp_micros(0))"
 
 
 def epoch_micros(time: str, zoned: bool = True) -> str:

@@ -14,6 +14,9 @@ from panes.errors import PanesError
 from panes.kernels.kernel import Clock, Kernel, State, Step
 from panes.kernels.parts import release_of
 from panes.kernels.state.release import Release
+from panes.kernels.time_range import check_times
+from panes.kernels.windows.axes import CYCLE
+from panes.spark.pack import TIME
 
 # What values can do; anything else that is raised is a mistake of ours, or no memory, and is told as it is.
 VALUE_ERRORS = (duckdb.DataError, duckdb.InvalidInputException, pa.ArrowInvalid, ArithmeticError)
@@ -41,6 +44,8 @@ class Named:
 
     def pack(self, rows: pa.Table) -> pa.Table:
         def action(kernel: Kernel, part: pa.Table) -> pa.Table:
+            if TIME in part.column_names:
+                check_times(part[TIME])
             return kernel.pack(part)
 
         with self._named(action, rows):
@@ -152,7 +157,9 @@ def shown_row(row: pa.Table, columns: Mapping[str, str]) -> str:
 
 
 def _shown(value: pa.Scalar) -> str:
-    if pa.types.is_temporal(value.type) or pa.types.is_decimal(value.type):
+    if pa.types.is_timestamp(value.type) and value.is_valid:
+        text = _time(value)
+    elif pa.types.is_temporal(value.type) or pa.types.is_decimal(value.type):
         text = str(value.cast(pa.string()).as_py())
     else:
         try:
@@ -160,6 +167,19 @@ def _shown(value: pa.Scalar) -> str:
         except (ValueError, OverflowError):  # a time inside that Python has not
             text = f"a value of type {value.type}"
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _time(value: pa.Scalar) -> str:
+    """Also of a year that Arrow writes as another: the calendar repeats every 400 years.
+
+    >>> _time(pa.scalar(2**63 - 1, pa.timestamp("us", "UTC")))
+    '+294247-01-10 04:00:54.775807Z'
+    """
+    type_ = pa.timestamp("us", value.type.tz)
+    cycles, within = divmod(value.cast(type_).cast(pa.int64()).as_py(), CYCLE)
+    year, rest = str(pa.scalar(within, type_).cast(pa.string()).as_py()).split("-", 1)
+    years = int(year) + 400 * cycles
+    return f"{years:04}-{rest}" if 0 <= years <= 9999 else f"{years:+}-{rest}"
 
 
 def _one_line(error: Exception) -> str:

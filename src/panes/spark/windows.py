@@ -27,7 +27,7 @@ from panes.spark.finish import finished
 from panes.spark.pack import BESIDE, CONTROL, TIME
 from panes.spark.projection import Projection
 from panes.sql.window_kinds import Window as Kinds
-from panes.sql.window_kinds import partition_of
+from panes.sql.window_kinds import partition_of, size_and_hop
 
 if TYPE_CHECKING:
     from panes.spark.build import Builder
@@ -115,7 +115,7 @@ def _kernel(plan: physical.Window, columns: Columns, aggregates: Aggregates) -> 
     match plan.kind:
         case Kinds.Tumbling() | Kinds.Hopping() as kind:
             grouping = Grouping((SLICE, *keys), folds, order)
-            slices = SliceWindows(*_size_and_hop(kind), TIME, keys, grouping, late, changes)
+            slices = SliceWindows(*size_and_hop(kind), TIME, keys, grouping, late, changes)
             return on_axis(slices, kind.offset, kind.zone) if kind.is_moved else slices
         case Kinds.Session(gap=gap) as kind:
             grouping = Grouping((*keys, NUMBER), folds, order)
@@ -133,8 +133,3 @@ def _kernel(plan: physical.Window, columns: Columns, aggregates: Aggregates) -> 
             return StateWindows(on[0], on[1], columns.partition, keys, (*folds, *ENDS), release(projection), ttl)
         case _:
             assert_never(plan.kind)
-
-
-def _size_and_hop(kind: Kinds.Tumbling | Kinds.Hopping) -> tuple[int, int]:
-    lengths = (kind.length, kind.length) if isinstance(kind, Kinds.Tumbling) else (kind.size, kind.hop)
-    return kind.microseconds(lengths[0]), kind.microseconds(lengths[1])

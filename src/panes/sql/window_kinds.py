@@ -87,6 +87,12 @@ def partition_of(kind: WindowKind[E]) -> tuple[E, ...] | None:
             assert_never(kind)
 
 
+def size_and_hop(kind: Window.Tumbling | Window.Hopping) -> tuple[int, int]:
+    """In microseconds."""
+    size, hop = (kind.length, kind.length) if isinstance(kind, Window.Tumbling) else (kind.size, kind.hop)
+    return kind.microseconds(size), kind.microseconds(hop)
+
+
 def mapped(kind: WindowKind[E], change: Callable[[E], Other]) -> WindowKind[Other]:
     """The same window with other expressions."""
     match kind:

@@ -55,6 +55,14 @@ def test_where_nothing_differs_is_no_correlation(parts: int) -> None:
     assert [values(same, y, parts)[name] for name in ("corr", "regr_slope", "regr_r2")] == [None, 0, 1]
 
 
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_where_squares_leave_the_range_of_a_double_is_no_covariance(parts: int) -> None:
+    """Each row its own part, or all in one: products of such distances depend on it."""
+    got = values([1e200, -1e200, 1e200], [1e200, -1e200, -1e200], parts)
+    assert got["regr_sxx"] == got["regr_syy"] == math.inf
+    assert all(math.isnan(got[name]) for name in ("corr", "covar_pop", "covar_samp", "regr_sxy", "regr_slope"))
+
+
 def test_over_frames_too() -> None:
     """DuckDB puts frames together from parts of its own."""
     table = pa.table({"place": range(3000), "chosen": [True] * 3000, "y": [float(at) for at in range(3000)]})

@@ -1,5 +1,6 @@
 """Moments: what is folded, merged and run along is the same, and its digits do not depend on the cuts."""
 
+import itertools
 import math
 from typing import Any
 
@@ -72,6 +73,28 @@ def test_equal_values_have_no_shape_however_they_are_cut() -> None:
     states = sketch.fold(folded([[0.1] * 3, [0.1] * 7, [0.1]]))
     merged = sketch.merge(pa.ListArray.from_arrays([0, 3], states))
     assert sketch.evaluate(merged).to_pylist() == [None]
+
+
+@pytest.mark.parametrize("order", [3, 4])
+@pytest.mark.parametrize("size", [1e110, 1e200, 1.7e308])
+def test_where_powers_leave_the_range_of_a_double_is_no_shape_however_they_are_cut(order: Any, size: float) -> None:
+    sketch, values = Moments(order), [size, -size, size, size, 0.0, -size]
+    for cut in ([6], [1] * 6, [2, 4], [4, 2], [3, 3]):
+        starts = np.cumsum([0, *cut])
+        states = sketch.fold(folded([values[low:high] for low, high in itertools.pairwise(starts)]))
+        merged = sketch.merge(pa.ListArray.from_arrays([0, len(cut)], states))
+        assert math.isnan(sketch.evaluate(merged)[0].as_py())
+    assert math.isnan(
+        sketch.running(pa.array(values), np.zeros(6, np.int64), pa.nulls(1, sketch.state_type))[-1].as_py()
+    )
+
+
+def test_a_fourth_power_may_be_large() -> None:
+    """The number of rows, to the third power, is not in it too early."""
+    sketch, values = Moments(4), [1e75, -1e75] * 1000
+    states = sketch.fold(folded([values[:999], values[999:]]))
+    merged = sketch.merge(pa.ListArray.from_arrays([0, 2], states))
+    assert math.isclose(sketch.evaluate(merged)[0].as_py(), -2, rel_tol=1e-9)
 
 
 def test_far_from_zero_it_keeps_its_digits() -> None:

@@ -24,6 +24,7 @@ from panes.kernels.aggregates.accumulator import (
 )
 from panes.kernels.aggregates.kept_values import discrete_percentile, listed, listed_once, mode, percentile
 from panes.kernels.aggregates.pairs import BOTH, VALUES, of_pairs
+from panes.kernels.aggregates.variance import POPULATION, SAMPLE, variance
 from panes.kernels.sketches.distinct import distinct
 from panes.kernels.sketches.moments import Moments
 from panes.kernels.sketches.quantiles import Quantiles
@@ -190,26 +191,6 @@ def _extreme(function: str, x: str) -> Accumulator:
     return Accumulator(f"{pick}($x, {sortable('$x', x)}) $w", f"{pick}($s, {sortable('$s', x)})", "$s", x, AS_IS)
 
 
-SAMPLE, POPULATION = (1, "$s.n - 1"), (0, "$s.n")  # how many values it takes to have one, and what divides
-
-
-def _variance(of: tuple[int, str], made: str = "{}") -> Accumulator:
-    """Count, mean and sum of squared distances from the mean: merged pairwise, never a sum of squares."""
-    fold = (
-        "{'n': (count($x) $w)::DOUBLE, 'mean': coalesce(avg($x) $w, 0), "
-        "'m2': CASE WHEN bool_or(NOT isfinite($x)) $w THEN 'nan' "
-        "ELSE coalesce((var_pop($x) $w) * (count($x) $w), 0) END}"
-    )
-    pair = (
-        "{'n': p.n + q.n, 'mean': p.mean + (q.mean - p.mean) * q.n / (p.n + q.n), "
-        "'m2': p.m2 + q.m2 + (q.mean - p.mean) * (q.mean - p.mean) * p.n * q.n / (p.n + q.n)}"
-    )
-    merge = f"list_reduce(list($s), lambda p, q: CASE WHEN p.n = 0 THEN q WHEN q.n = 0 THEN p ELSE {pair} END)"
-    least, by = of
-    value = f"CASE WHEN $s.n > {least} THEN $s.m2 / ({by}) END"
-    return Accumulator(fold, merge, made.format(value), "double", AS_IS)
-
-
 def _by(pick: str, asked: Asked) -> Accumulator:
     """The value beside the least or greatest `$y`; of equals the last in the stream's order, as in Spark's own fold.
 
@@ -304,10 +285,10 @@ ACCUMULATORS: dict[str, Callable[[Asked], Accumulator | None]] = {
     "avg": lambda asked: _avg(asked.x),
     "min": lambda asked: _extreme("min", asked.x),
     "max": lambda asked: _extreme("max", asked.x),
-    "stddev_samp": lambda asked: _variance(SAMPLE, "sqrt({})"),
-    "stddev_pop": lambda asked: _variance(POPULATION, "sqrt({})"),
-    "var_samp": lambda asked: _variance(SAMPLE),
-    "var_pop": lambda asked: _variance(POPULATION),
+    "stddev_samp": lambda asked: variance(SAMPLE, "sqrt({})"),
+    "stddev_pop": lambda asked: variance(POPULATION, "sqrt({})"),
+    "var_samp": lambda asked: variance(SAMPLE),
+    "var_pop": lambda asked: variance(POPULATION),
     "first": lambda asked: _one("min", asked),
     "last": lambda asked: _one("max", asked),
     "last_row": lambda asked: _one("max", asked),

@@ -3,7 +3,8 @@
     values    1  2  6        n = 3, mean = 3, m2 = 4 + 1 + 9, m3 = -8 - 1 + 27, m4 = 16 + 1 + 81
 
 Two states merge without their values (Pébay 2008), so nothing is ever a difference of large sums. Equal values have
-m2 = 0, exactly and however they were cut into parts: neither skewness nor kurtosis is defined there.
+m2 = 0, exactly and however they were cut into parts: neither skewness nor kurtosis is defined there. Where the powers
+leave the range of a double, both are NaN in every cut.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ class Moments:
     def _value(self, states: Doubles) -> pa.Array:
         n, _, m2, m3, m4 = states
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            value = np.sqrt(n) * m3 / (m2 * np.sqrt(m2)) if self.order == 3 else n * (m4 / m2 / m2) - 3
+            greatest = m2 * np.sqrt(m2) if self.order == 3 else m2 * m2  # no sum of powers is greater
+            value = np.sqrt(n) * m3 / greatest if self.order == 3 else n * (m4 / m2 / m2) - 3
+            value[~np.isfinite(greatest)] = np.nan
         return pa.array(value, mask=(n == 0) | (m2 == 0), from_pandas=False)
 
 
@@ -113,11 +116,11 @@ def _pairwise(left: Doubles, right: Doubles) -> Doubles:
                 n,
                 mean + d * q / n,
                 p2 + q2 + d**2 * p * q / n,
-                p3 + q3 + d**3 * p * q * (p - q) / n**2 + 3 * d * (p * q2 - q * p2) / n,
+                p3 + q3 + d**3 * (p / n) * (q / n) * (p - q) + 3 * d * (p * q2 - q * p2) / n,
                 p4
                 + q4
-                + d**4 * p * q * (p**2 - p * q + q**2) / n**3
-                + 6 * d**2 * (p**2 * q2 + q**2 * p2) / n**2
+                + d**4 * (p / n) * (q / n) * ((p**2 - p * q + q**2) / n)
+                + 6 * d**2 * ((p / n) ** 2 * q2 + (q / n) ** 2 * p2)
                 + 4 * d * (p * q3 - q * p3) / n,
             ]
         )
