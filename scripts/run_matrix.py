@@ -44,6 +44,13 @@ class Suite:
 
 
 ON_SPARK = tuple(f"tests/spark/test_{name}.py" for name in ("conformance", "restart", "laws"))
+CLOSING = (
+    "tumbling: only the first window closes at first",
+    "hopping: one window is still open",
+    "session: a long gap makes one",
+)
+SHOWN = ("session", "count", "state window", "sliding", "stateful", "over", "top of a window")  # with restarts
+CHANGED = ("over", "top-n")
 SUITES = (
     Suite("language", ("tests/sql", "tests/logical", "tests/physical", "tests/cli", "-m", "not slow and not spark")),
     Suite("kernels", ("tests/kernels", "-m", "not slow and not spark")),
@@ -51,13 +58,17 @@ SUITES = (
 )
 # A start of Spark costs as much as several tests, so that there is one.
 SMALL = (
-    Suite("language", SUITES[0].chosen),
-    Suite(
-        "kernels", ("tests/kernels/sorted_blocks", "tests/kernels/windows/test_slices.py", "tests/kernels/test_duck.py")
-    ),
+    Suite("language", ("tests/sql", "tests/cli/test_main.py", "tests/cli/output")),
+    Suite("kernels", ("tests/kernels/sorted_blocks", "tests/kernels/test_duck.py")),
     Suite(
         "on Spark",
-        (*ON_SPARK, "-k", "close or flush or nothing_shows and (stateful or over) or changes_add_up and top"),
+        (
+            *(f"{ON_SPARK[0]}::test_windows_close_by_the_watermark[{name}]" for name in CLOSING),
+            f"{ON_SPARK[0]}::test_having_on_a_count_window",
+            f"{ON_SPARK[1]}::test_it_goes_on_with_another_folder",
+            *(f"{ON_SPARK[2]}::test_nothing_shows[{name}]" for name in SHOWN),
+            *(f"{ON_SPARK[2]}::test_changes_add_up[{name}]" for name in CHANGED),
+        ),
     ),
 )
 
