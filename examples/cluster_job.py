@@ -14,9 +14,18 @@ from pyspark.sql import SparkSession
 import panes
 
 QUERY = """
-    SELECT shop, ts AS at, amount - lag(amount) OVER (PARTITION BY shop ORDER BY ts) AS rise
+    SELECT shop, ts AS at,
+           amount - lag(amount) OVER (PARTITION BY shop ORDER BY ts) AS rise,
+           smoothed(amount) OVER (PARTITION BY shop) AS usual
     FROM orders
 """
+
+
+@panes.stateful(returns="double", initial=None)
+def smoothed(state: float | None, x: float) -> tuple[float, float]:
+    """An exponential average. It is sent to the executors by value: none of them has this file."""
+    state = x if state is None else 0.75 * state + 0.25 * x
+    return state, state
 
 
 def main(orders: str, rises: str, checkpoint: str) -> None:
@@ -24,6 +33,7 @@ def main(orders: str, rises: str, checkpoint: str) -> None:
     spark = SparkSession.builder.appName("rises").getOrCreate()
     source = spark.readStream.schema("ts timestamp, shop string, amount double").json(orders)
     engine = panes.Engine(spark)
+    engine.register(smoothed)
     engine.stream("orders", source, time="ts", watermark="5 seconds")
     writer = engine.sql(QUERY).writeStream.format("parquet").option("checkpointLocation", checkpoint)
     writer.trigger(availableNow=True).start(rises).awaitTermination()

@@ -6,6 +6,7 @@ seconds that each took:
     run_matrix.py                   all environments, all suites
     run_matrix.py lowest --small    one environment, and a dose of each suite
     run_matrix.py 4.1.1 --install   make the environment, and run nothing
+    run_matrix.py --small --page    write the rows of this run to docs/internals/matrix.md, too
     run_matrix.py 4.3.0 --python python3.13
 """
 
@@ -20,13 +21,17 @@ import time
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+
+import matrix_page
 
 ROOT = Path(__file__).resolve().parents[1]
 SPARKS = ("4.1.1", "4.2.0", "4.3.0")
 LOWEST = "lowest"  # with the oldest Spark
 TOOLS = ("pytest", "hypothesis")
 EXTRAS = "spark,connect,delta,metrics,postgres,shell"
+UV = Path(sys.executable).with_name("uv")
 BOUND = re.compile(r"(?P<name>[\w-]+)(?:\[[\w,-]+\])?>=(?P<version>[\d.]+)")
 
 
@@ -39,6 +44,13 @@ class Suite:
 
 
 ON_SPARK = tuple(f"tests/spark/test_{name}.py" for name in ("conformance", "restart", "laws"))
+CLOSING = (
+    "tumbling: only the first window closes at first",
+    "hopping: one window is still open",
+    "session: a long gap makes one",
+)
+SHOWN = ("state window", "sliding", "stateful", "over")  # with restarts
+BLOCKS = ("sorted_blocks/test_blocks", "sorted_blocks/test_search", "sorted_blocks/test_sort_keys")
 SUITES = (
     Suite("language", ("tests/sql", "tests/logical", "tests/physical", "tests/cli", "-m", "not slow and not spark")),
     Suite("kernels", ("tests/kernels", "-m", "not slow and not spark")),
@@ -46,15 +58,34 @@ SUITES = (
 )
 # A start of Spark costs as much as several tests, so that there is one.
 SMALL = (
-    Suite("language", SUITES[0].chosen),
-    Suite(
-        "kernels", ("tests/kernels/sorted_blocks", "tests/kernels/windows/test_slices.py", "tests/kernels/test_duck.py")
-    ),
+    Suite("language", ("tests/sql", "tests/cli/test_main.py", "tests/cli/output")),
+    Suite("kernels", (*(f"tests/kernels/{name}.py" for name in BLOCKS), "tests/kernels/test_duck.py")),
     Suite(
         "on Spark",
-        (*ON_SPARK, "-k", "close or flush or nothing_shows and (stateful or over) or changes_add_up and top"),
+        (
+            *(f"{ON_SPARK[0]}::test_windows_close_by_the_watermark[{name}]" for name in CLOSING),
+            f"{ON_SPARK[0]}::test_having_on_a_count_window",
+            f"{ON_SPARK[1]}::test_it_goes_on_with_another_folder",
+            *(f"{ON_SPARK[2]}::test_nothing_shows[{name}]" for name in SHOWN),
+            f"{ON_SPARK[2]}::test_changes_add_up[over]",
+        ),
     ),
 )
+
+
+@dataclass(frozen=True)
+class Dose:
+    """Suites, and the heading of the page under which their times stand."""
+
+    heading: str
+    suites: tuple[Suite, ...]
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        return "Spark", "Python", *(one.name for one in self.suites), "with"
+
+
+DOSES = {"small": Dose("A small dose", SMALL), "whole": Dose("All suites", SUITES)}
 
 
 @dataclass(frozen=True)
@@ -65,10 +96,16 @@ class Environment:
     pins: tuple[str, ...]
     base: str = sys.executable  # the interpreter that it is made with
 
+    @cached_property
+    def base_version(self) -> str:
+        """Python's, such as 3.13."""
+        code = "import sys; print('{}.{}'.format(*sys.version_info))"
+        return subprocess.run([self.base, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
     @property
     def folder(self) -> Path:
         name = self.name if self.name == LOWEST else f"spark-{self.name}"
-        return ROOT / "build" / (name if self.base == sys.executable else f"{name}-{Path(self.base).name}")
+        return ROOT / "build" / (name if self.base == sys.executable else f"{name}-python{self.base_version}")
 
     @property
     def python(self) -> Path:
@@ -104,9 +141,9 @@ def install(environment: Environment) -> None:
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
     print(f"Installing into {environment.folder.relative_to(ROOT)}: {', '.join(environment.pins)}", flush=True)
-    subprocess.run([environment.base, "-m", "venv", "--clear", environment.folder], check=True)
-    pip = [str(environment.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--editable", f"{ROOT}[{EXTRAS}]", *TOOLS, *environment.pins], check=True)
+    subprocess.run([environment.base, "-m", "venv", "--clear", "--without-pip", environment.folder], check=True)
+    into = [UV, "pip", "install", "--quiet", "--python", environment.python]  # PySpark is built once for all of them
+    subprocess.run([*into, "--editable", f"{ROOT}[{EXTRAS}]", *TOOLS, *environment.pins], check=True)
     stamp.write_text(wanted, encoding="utf-8")
 
 
@@ -128,10 +165,7 @@ def run(environment: Environment, suite: Suite) -> tuple[bool, float]:
 def versions(environment: Environment) -> str:
     """What is installed there."""
     names = list(lower_bounds(requirements()))
-    code = (
-        "import importlib.metadata as m, platform; "
-        f"print('python ' + platform.python_version(), *(f'{{n}} {{m.version(n)}}' for n in {names!r}), sep=', ')"
-    )
+    code = f"import importlib.metadata as m; print(*(f'{{n}} {{m.version(n)}}' for n in {names!r}), sep=', ')"
     return subprocess.run([environment.python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -153,6 +187,7 @@ def main(arguments: Sequence[str]) -> int:
         "names", nargs="*", metavar="environment", help=f"{', '.join(SPARKS)}, {LOWEST}; all by default"
     )
     parser.add_argument("--small", action="store_true", help="a dose of each suite")
+    parser.add_argument("--page", action="store_true", help="write the rows to the page with the matrix, too")
     parser.add_argument("--install", action="store_true", help="make the environments, and run nothing")
     parser.add_argument("--python", default=sys.executable, help="the interpreter; by default the one that runs this")
     given = parser.parse_args(arguments)
@@ -164,16 +199,20 @@ def main(arguments: Sequence[str]) -> int:
         install(environment)
     if given.install:
         return 0
-    suites = SMALL if given.small else SUITES
+    dose = DOSES["small" if given.small else "whole"]
     rows, all_passed = [], True
     for environment in chosen:
-        row = [environment.name]
-        for suite in suites:
+        row = [environment.name, environment.base_version]
+        for suite in dose.suites:
             passed, seconds = run(environment, suite)
             all_passed = all_passed and passed
             row.append(f"{seconds:.0f} s" if passed else f"FAILED, {seconds:.0f} s")
         rows.append([*row, versions(environment)])
-        print(table(["", *(one.name for one in suites), "with"], rows), flush=True)
+        print(table(dose.header, rows), flush=True)
+        if given.page:
+            page = matrix_page.PAGE.read_text(encoding="utf-8")
+            page = matrix_page.with_rows(page, dose.heading, list(dose.header), rows, list(known))
+            matrix_page.PAGE.write_text(page, encoding="utf-8")
     return 0 if all_passed else 1
 
 

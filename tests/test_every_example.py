@@ -88,17 +88,49 @@ def test_from_a_topic_to_another_one(kafka: str, spark: SparkSession, tmp_path: 
     assert f"panes {' '.join(command_of(KAFKA))}".replace("examples/", "") in page
 
 
-def test_declarative_pipeline(tmp_path: Path) -> None:
-    """A streaming table by Panes, and a view of Spark's own over it."""
-    folder = tmp_path / "pipeline"
+JOINED = """
+from pyspark import pipelines as dp
+from pyspark.sql import SparkSession
+
+import panes
+
+spark = SparkSession.active()
+engine = panes.Engine(spark)
+source = spark.readStream.schema("ts timestamp, shop string, amount double").json({orders!r})
+engine.stream("orders", source, time="ts", watermark="5 seconds")
+engine.sql("CREATE VIEW some AS SELECT ts, shop, n FROM orders JOIN (SELECT 'north' AS shop, 2 AS n) USING (shop)")
+result = engine.sql("SELECT shop, sum(n) AS n FROM some GROUP BY tumblingwindow('ss', 10), shop")
+print("temporary views:", [table.name for table in spark.catalog.listTables() if table.isTemporary])
+
+
+@dp.table
+def joined():
+    return result
+"""
+
+
+def pipeline(folder: Path) -> Path:
+    """A copy of the example, whose checkpoints are beside it."""
     shutil.copytree(PIPELINE, folder)
     spec = folder / "spark-pipeline.yml"
     text = spec.read_text(encoding="utf-8")
     assert "file:///tmp/panes-orders" in text
-    spec.write_text(text.replace("file:///tmp/panes-orders", (tmp_path / "storage").as_uri()), encoding="utf-8")
+    spec.write_text(text.replace("file:///tmp/panes-orders", (folder / "storage").as_uri()), encoding="utf-8")
+    return folder
+
+
+def run_pipeline(folder: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     env = {**os.environ, "PATH": path, "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run(["spark-pipelines", "run"], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(["spark-pipelines", "run"], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+
+
+def test_declarative_pipeline(tmp_path: Path) -> None:
+    """A streaming table by Panes, and a view of Spark's own over it; another one whose join Spark runs."""
+    folder = pipeline(tmp_path / "pipeline")
+    text = JOINED.format(orders=str(folder / "orders"))
+    (folder / "transformations" / "joined.py").write_text(text, encoding="utf-8")
+    done = run_pipeline(folder)
     assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
     rises = pq.read_table(folder / "spark-warehouse" / "rises").sort_by("ts").to_pylist()
     shops = {row["shop"] for row in rises}
@@ -108,6 +140,24 @@ def test_declarative_pipeline(tmp_path: Path) -> None:
     }
     highest = pq.read_table(folder / "spark-warehouse" / "highest").to_pylist()
     assert {row["shop"]: row["rise"] for row in highest} == {"north": 17.5, "south": 4.0}
+    joined = pq.read_table(folder / "spark-warehouse" / "joined").to_pylist()
+    assert {row["shop"] for row in joined} == {"north"}
+    assert "temporary views: []" in done.stdout
+
+
+def test_a_declarative_pipeline_without_the_setting(tmp_path: Path) -> None:
+    """Files of a pipeline may not change settings, so what Panes needs and does not find is an error of its own."""
+    folder = pipeline(tmp_path / "pipeline")
+    spec = folder / "spark-pipeline.yml"
+    text = spec.read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines(keepends=True) if "stateStore.providerClass" in line)
+    spec.write_text(text.replace(line, ""), encoding="utf-8")
+    done = run_pipeline(folder)
+    assert done.returncode != 0
+    told = done.stdout + done.stderr
+    assert "spark-settings: spark.sql.streaming.stateStore.providerClass has to be " in told, told[-3000:]
+    assert f"Write {line.strip()} under configuration in spark-pipeline.yml." in told
+    assert not (folder / "spark-warehouse" / "rises").exists()
 
 
 def command_of(script: Path) -> list[str]:

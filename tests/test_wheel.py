@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ORDER = re.compile(r"^\| (\d\d:\d\d:\d\d) \| (\w+) \| ([\d.]+) \|", re.MULTILINE)
 TOTAL = re.compile(r"\| (\w+) \| (\d\d:\d\d:\d\d) \| (\d+) \| ([\d.]+) \|$", re.MULTILINE)
+BESIDE = re.compile(r"\]\((?!https?:)[^)]+\)")  # a link to a file of the repository
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,21 @@ def test_what_is_in_them(built: Path) -> None:
     assert f"\nVersion: {panes.__version__}\n" in text
     assert "\nLicense-Expression: Apache-2.0\n" in text
     assert not re.search(r"^Requires-Dist: pyspark[^;]*$", text, re.MULTILINE)
+    assert "\nAuthor: Panes developers\n" in text
+    addresses = dict(re.findall(r"^Project-URL: (\w+), (https://\S+)$", text, re.MULTILINE))
+    assert set(addresses) == {"Repository", "Documentation", "Changelog", "Issues"}
+    links = [written.replace("](", f"]({addresses['Repository']}/blob/main/") for written in BESIDE.findall(README)]
+    assert links and all(link in text for link in links)
+    assert not BESIDE.search(text)
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="only a checkout says what belongs to it")
+def test_the_sdist_is_the_whole_tree(built: Path) -> None:
+    """Whoever has it can run all that a checkout can."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     with tarfile.open(next(built.glob("*.tar.gz"))) as sdist:
         inside = {name.partition("/")[2] for name in sdist.getnames()}
-    assert {
-        "pyproject.toml",
-        "README.md",
-        "CHANGELOG.md",
-        "LICENSE",
-        "src/panes/engine.py",
-        "tests/conftest.py",
-    } <= inside
+    assert {name for name in listed.splitlines() if not name.startswith(".")} <= inside
     assert not any(name.startswith(("build/", "dist/", ".venv")) for name in inside)
 
 

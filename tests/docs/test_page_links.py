@@ -110,3 +110,9 @@ def test_the_explain_page_names_every_word_that_a_plan_on_any_page_has() -> None
 @pytest.mark.parametrize("command", [command.name for command in app.registered_commands])
 def test_the_command_line_page_names_every_command(command: str) -> None:
     assert f"`panes {command}" in text_of(DOCS / "reference/command-line.md")
+
+
+def test_the_index_names_every_command() -> None:
+    (row,) = (line for line in text_of(DOCS / "index.md").splitlines() if "command-line.md" in line)
+    named = re.findall(r"`(?:panes )?(\w+)`", row)
+    assert named == [command.name for command in app.registered_commands]

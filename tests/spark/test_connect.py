@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from spark.input_files import at, write_file
@@ -75,3 +76,29 @@ def test_windows_and_stateful_functions_under_connect(tmp_path: Path) -> None:
     ]
     assert found["joined"] == [["a", 2], ["a", 22]]
     assert found["joined_again"] == [["b", 40], ["b", 240]]
+
+
+def test_panes_run_remote(tmp_path: Path) -> None:
+    """A script, its checkpoint and its flush, by a client that has no JVM; a second run finds the checkpoint sealed."""
+    for number in range(3):
+        rows = [{"ts": at((10 * number + s) * 1000), "k": "ab"[s % 2], "v": 10 * number + s} for s in range(4)]
+        write_file(tmp_path / "in", number, rows)
+    script = tmp_path / "script.sql"
+    script.write_text(
+        f"""
+        CREATE STREAM t (ts TIMESTAMP, k STRING, v INT, WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS)
+        WITH (connector = 'json', path = '{tmp_path}/in');
+        CREATE SINK sums WITH (connector = 'parquet', path = '{tmp_path}/sums');
+        INSERT INTO sums SELECT k, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k;
+        """
+    )
+    options = ["--remote", "local[2]", "--flush", "--checkpoint", str(tmp_path / "checkpoint")]
+    command = [sys.executable, "-c", "from panes.cli.main import app; app()", "run", str(script), *options]
+    done = [subprocess.run(command, capture_output=True, text=True, check=False, timeout=300) for _ in range(2)]
+    assert done[0].returncode == 0, done[0].stderr[-2000:]
+    found = [row for file in (tmp_path / "sums").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert sorted((row["k"], row["s"]) for row in found) == [
+        *[("a", 2), ("a", 22), ("a", 42)],
+        *[("b", 4), ("b", 24), ("b", 44)],
+    ]
+    assert done[1].returncode == 1 and done[1].stderr.startswith("stream-ended: "), done[1].stderr

@@ -104,6 +104,21 @@ def test_what_is_needed_and_cannot_be_set_is_told() -> None:
     assert f"--conf {name}={NEEDED[name]}" in (caught.value.hint or "")
 
 
+def test_in_a_declarative_pipeline_its_own_file_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    (name,) = NEEDED
+    settings = Settings({})
+
+    def refuse(name: str, value: str) -> None:
+        raise PySparkException("[SESSION_MUTATION_IN_DECLARATIVE_PIPELINE.SET_RUNTIME_CONF] Session mutation …")
+
+    monkeypatch.setattr(settings, "set", refuse)
+    with pytest.raises(PanesError) as caught:
+        prepared(settings)
+    assert caught.value.code == "spark-settings"
+    hint = caught.value.hint or ""
+    assert "spark-pipeline.yml" in hint and f"{name}: {NEEDED[name]}" in hint
+
+
 def test_what_is_only_faster_may_be_refused() -> None:
     assert prepared(Settings({}, fixed=tuple(FASTER))) == list(NEEDED)
 

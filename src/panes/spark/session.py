@@ -117,7 +117,10 @@ def _set(spark: SparkSession, name: str, value: str) -> None:
         shown = shown_options({name: value}, redaction(spark))[name]
         why = str(error).splitlines()[0].replace(value or shown, shown)
         text = f"{name} has to be {shown}, and this session does not let it be set: {why}"
-        raise PanesError("spark-settings", text, None, f"Start Spark with --conf {name}={shown}") from None
+        hint = f"Start Spark with --conf {name}={shown}"
+        if "IN_DECLARATIVE_PIPELINE" in str(error):
+            hint = f"Write {name}: {shown} under configuration in spark-pipeline.yml."
+        raise PanesError("spark-settings", text, None, hint) from None
 
 
 def settings(spark: SparkSession) -> dict[str, str]:
