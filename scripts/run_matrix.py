@@ -141,8 +141,9 @@ def install(environment: Environment) -> None:
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
     print(f"Installing into {environment.folder.relative_to(ROOT)}: {', '.join(environment.pins)}", flush=True)
-    subprocess.run([environment.base, "-m", "venv", "--clear", "--without-pip", environment.folder], check=True)
-    into = [UV, "pip", "install", "--quiet", "--python", environment.python]  # PySpark is built once for all of them
+    subprocess.run([environment.base, "-m", "venv", "--clear", "--without-pip", str(environment.folder)], check=True)
+    # PySpark is built once for all of them.
+    into = [UV, "pip", "install", "--quiet", "--python", str(environment.python)]
     subprocess.run([*into, "--editable", f"{ROOT}[{EXTRAS}]", *TOOLS, *environment.pins], check=True)
     stamp.write_text(wanted, encoding="utf-8")
 

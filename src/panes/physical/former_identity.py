@@ -38,6 +38,6 @@ def _window(window: Mapping[str, Any]) -> dict[str, Any]:
     found |= {name: seconds(one) for name, one in lengths.items()}
     if "offset" in window:
         number, of = window["offset"].split()
-        offset = int(number) * UNITS[of] % lengths.get("hop", lengths.get("length"))
+        offset = int(number) * UNITS[of] % lengths["hop" if "hop" in lengths else "length"]
         found |= {"offset": seconds(offset)} if offset else {}
     return found
