@@ -31,7 +31,7 @@ SPARKS = ("4.1.1", "4.2.0", "4.3.0")
 LOWEST = "lowest"  # with the oldest Spark
 TOOLS = ("pytest", "hypothesis")
 EXTRAS = "spark,connect,delta,metrics,postgres,shell"
-UV = Path(sys.executable).with_name("uv")
+UV = str(Path(sys.executable).with_name("uv"))
 BOUND = re.compile(r"(?P<name>[\w-]+)(?:\[[\w,-]+\])?>=(?P<version>[\d.]+)")
 
 
