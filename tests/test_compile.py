@@ -132,6 +132,8 @@ def table_tree(lines: list[str]) -> Any:
     root: list[Any] = []
     path: list[list[Any]] = []
     for line in lines:
+        if not re.match(r"\W*[A-Z]\w*_\d+ +\|", line):
+            continue  # what is told of the node above goes on
         drawn = line.split("|", 1)[0] if "│" not in line else line[: line.index(" |", line.index("_"))]
         name = re.search(r"\w+_\d+", drawn)
         assert name is not None

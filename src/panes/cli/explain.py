@@ -8,7 +8,7 @@ from typing import Annotated, assert_never
 import typer
 
 from panes.catalog import Catalog
-from panes.cli.script_file import File, Set, console, load_script, print_listing, reported_errors
+from panes.cli.script_file import File, Set, console, load_script, print_listing, print_plan, reported_errors
 from panes.compile import Compiled
 from panes.functions import Functions
 from panes.script import Done, Explanation, Listing, Step, steps
@@ -38,9 +38,11 @@ def explain(
 def _print(step: Step) -> None:
     match step:
         case Compiled():
-            console.print(step.explain() + "\n")
+            print_plan(step.explain())
+            console.print()
         case Explanation(text=text):
-            console.print(text + "\n")
+            print_plan(text)
+            console.print()
         case Listing():
             print_listing(step)
         case Done():

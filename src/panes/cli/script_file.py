@@ -16,6 +16,7 @@ from rich.console import Console
 from panes.cli.output.failure_text import in_short
 from panes.cli.output.tables import listing_table, width_of
 from panes.errors import PanesError
+from panes.explain import PlanText
 from panes.script import Listing
 from panes.source import Source
 from panes.sql.variables import Script, with_variables
@@ -110,6 +111,12 @@ def reported_errors(
 def _of_spark(error: Exception) -> bool:
     """Whether PySpark or its bridge to Java raised it; neither is imported to tell."""
     return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def print_plan(text: str) -> None:
+    """A plan in lines that fit the terminal, or its JSON."""
+    width = width_of(console)
+    console.print(text.fitted(width) if isinstance(text, PlanText) and width is not None else text)
 
 
 def print_listing(listing: Listing) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from panes.explain.html import drawn
-from panes.explain.table import Row, table
+from panes.explain.table import WIDTH, Row, table
 
 
 class PlanText(str):
@@ -25,9 +25,13 @@ class PlanText(str):
     @classmethod
     def of(cls, plans: dict[str, Row]) -> PlanText:
         """The text of some plans, by their titles."""
-        made = cls("\n\n".join(f"{title}\n{table(plan)}" for title, plan in plans.items()))
+        made = cls(_text(plans, WIDTH))
         made.plans = plans
         return made
+
+    def fitted(self, width: int) -> str:
+        """The text in lines of this width."""
+        return _text(self.plans, width)
 
     def __repr__(self) -> str:
         """Itself, so that a plan that ends a cell or is typed at a prompt can be read."""
@@ -38,3 +42,7 @@ class PlanText(str):
 
     def __reduce__(self) -> tuple[object, ...]:
         return PlanText.of, (self.plans,)
+
+
+def _text(plans: dict[str, Row], width: int) -> str:
+    return "\n\n".join(f"{title}\n{table(plan, width)}" for title, plan in plans.items())

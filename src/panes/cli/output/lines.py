@@ -9,7 +9,7 @@ from rich.console import Console
 from panes.cli.output.failure_text import in_short
 from panes.cli.output.rows import table_of
 from panes.cli.output.tables import width_of
-from panes.cli.script_file import console, errors, print_listing
+from panes.cli.script_file import console, errors, print_listing, print_plan
 from panes.compile import Compiled
 from panes.errors import PanesError
 from panes.script import Done, Explanation, Listing, Step
@@ -34,7 +34,7 @@ class Lines:
             case Done(message=message):
                 console.print(message)
             case Explanation(text=text):
-                console.print(text)
+                print_plan(text)
             case Listing():
                 print_listing(step)
             case Compiled():
