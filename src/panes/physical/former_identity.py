@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from panes.kernels.kernel import seconds
-from panes.sql.duration import TimeUnit
 
 LENGTHS = ("length", "size", "hop", "gap", "lookback", "lookahead")
+WINDOW_UNITS = {"dd": 86_400_000_000, "hh": 3_600_000_000, "mi": 60_000_000, "ss": 1_000_000, "ms": 1_000}
 UNITS = {"d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1_000, "µs": 1}
 
 
@@ -32,7 +32,7 @@ def today(depends_on: Any) -> Any:
 
 
 def _window(window: Mapping[str, Any]) -> dict[str, Any]:
-    unit = TimeUnit(window["unit"]).microseconds
+    unit = WINDOW_UNITS[window["unit"]]
     lengths = {name: window[name] * unit for name in LENGTHS if window.get(name) is not None}
     found = {name: one for name, one in window.items() if name not in ("unit", "offset")}
     found |= {name: seconds(one) for name, one in lengths.items()}

@@ -49,7 +49,10 @@ class Script:
     def written(self, span: Span) -> Span:
         """What the user wrote for a part of the text; of a value all of its `${name}`."""
         source = replace(self.source, redacted=span.source.redacted)
-        return Span(source, self._place(span.start, at_end=False), self._place(span.end, at_end=True))
+        start = self._place(span.start, at_end=False)
+        return Span(
+            source, start, max(start, self._place(span.end, at_end=True))
+        )  # at an empty value, both are between
 
     def _place(self, offset: int, at_end: bool) -> int:
         shift = 0
