@@ -7,6 +7,7 @@ golden pages.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # A Java that lives for minutes at most is faster with its quick compiler alone. The 48 MB that it then has for compiled
 # code are full after a third of the tests, and a fifth of its time goes into throwing code away.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m -XX:+UseSerialGC"
+if sys.platform == "linux":  # Hadoop starts four processes to write a file; this takes half the time for each
+    JAVA += " -Djdk.lang.Process.launchMechanism=VFORK"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 settings.register_profile("same", print_blob=True, deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("search", print_blob=True, deadline=None, max_examples=200)
