@@ -66,9 +66,9 @@ def broker(folder: Path) -> Iterator[Addresses]:
     text = PROPERTIES.format(**ports, **login, folder=folder, partitions=PARTITIONS)
     properties.write_text(text, encoding="utf-8")
     run = [java, *JAVA, "-cp", classes]
-    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    made = [*run, "kafka.tools.StorageTool", "format", "--cluster-id", cluster, "--config", str(properties)]
-    subprocess.run(made, check=True, capture_output=True, timeout=PATIENCE)
+    made = [*run, "kafka.tools.StorageTool", "format", "--cluster-id", _cluster_id(), "--config", str(properties)]
+    done = subprocess.run(made, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
     with (folder / "broker.log").open("wb") as log:
         process = subprocess.Popen([*run, "kafka.Kafka", str(properties)], stdout=log, stderr=subprocess.STDOUT)
     try:
@@ -82,6 +82,13 @@ def broker(folder: Path) -> Iterator[Addresses]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _cluster_id() -> str:
+    """16 random bytes, as Kafka writes them. One that begins with a minus would be taken for an option."""
+    while (made := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return made
 
 
 def _free_ports(count: int) -> list[int]:
