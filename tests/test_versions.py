@@ -47,8 +47,9 @@ def test_the_version_is_told_once() -> None:
 
 def test_pythons_are_named() -> None:
     named = [one.rpartition(" :: ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)]
-    assert named == ["3.11", "3.12", "3.13"]
+    assert named == ["3.11", "3.12", "3.13", "3.14"]
     assert PROJECT["requires-python"] == f">={named[0]}"
+    assert f"Python {named[0]} to {named[-1]}" in " ".join(PAGE.split())
 
 
 def test_examples() -> None:
