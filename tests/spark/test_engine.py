@@ -253,11 +253,3 @@ def test_a_query_that_cannot_be_stopped(folder: Path, spark: SparkSession, monke
         Engine(spark).run(script(folder) + more, checkpoint=folder / "checkpoint")
     assert len(running) == 2
     assert not any(one.query.isActive for one in running)
-
-
-def test_a_watermark_of_the_input_s_own_is_refused_with_the_way_out(spark: SparkSession) -> None:
-    rows = spark.readStream.format("rate").load().withWatermark("timestamp", "10 seconds")
-    with pytest.raises(PanesError) as caught:
-        Engine(spark).stream("t", rows, time="timestamp", watermark="10 seconds")
-    assert caught.value.code == "watermark-already-set"
-    assert "time='timestamp', watermark='10000 milliseconds'" in (caught.value.hint or "")

@@ -34,7 +34,8 @@ def rows(plan: Plan) -> Row:
 def _info(plan: Plan) -> Info:
     match plan:
         case DataSource(stream=stream, columns=columns):
-            return {"stream": stream.name, "columns": list(columns)}
+            adopted = {"watermark": "adopted"} if stream.adopted else {}
+            return {"stream": stream.name, "columns": list(columns)} | adopted
         case SparkQuery(sql=sql):
             return {"sql": sql}
         case StatefulFunction(calls=calls):
