@@ -74,10 +74,10 @@ def _without_java_step(df: DataFrame, spark: SparkSession) -> tuple[DataFrame, s
 def _without_connect_step(df: DataFrame, spark: SparkSession) -> tuple[DataFrame, str] | None:
     from pyspark.sql.connect.plan import WithWatermark
 
-    plan: Any = df._plan  # type: ignore[attr-defined]
+    plan: Any = df._plan
     if not isinstance(plan, WithWatermark):
         return None
-    rows: DataFrame = type(df)(plan._child, spark)  # type: ignore[call-arg, arg-type]
+    rows: DataFrame = type(df)(plan._child, spark)
     return rows, plan._delay_threshold
 
 
