@@ -36,7 +36,8 @@ class Engine:
     started when first needed. `shards` is the number of shards of keyed operators, at most so many partitions share the
     work; by default one for each of the session's shuffle partitions. `packages` are Maven coordinates of jars for an
     embedded Spark; those of connectors that are declared before it starts are added to them. `settings` are Spark's, by
-    name, for a session that Panes starts: `spark.master` and `spark.hadoop.…` too.
+    name: an embedded Spark starts with them, `spark.master` and `spark.hadoop.…` too. In a session that is there
+    already, or is given, they are set for good; one that it does not let be changed is refused.
 
     >>> import panes
     >>> engine = panes.Engine()
@@ -65,8 +66,9 @@ class Engine:
         self.catalog.redacted = redaction_of(self._settings)
         self.functions = Functions()
         if spark is not None:
-            from panes.spark.session import prepare, redaction
+            from panes.spark.session import give, prepare, redaction
 
+            give(spark, self._settings)
             prepare(spark)
             self.catalog.redacted = redaction(spark)
 
