@@ -82,7 +82,11 @@ def other(bare: Path) -> Path:
 
 
 def run(app: str, python3: Path, *arguments: str) -> str:
-    """What an application prints where `python3` is that one, and nobody has named another."""
+    """What an application prints where `python3` is that one, and nobody has named another.
+
+    The driver imports what this process can; workers have only what is theirs.
+    """
+    app = f"import sys\nsys.path[:0] = {[path for path in sys.path if path]!r}\n{app}"
     kept = {name: value for name, value in os.environ.items() if name not in ("PYSPARK_PYTHON", "PYTHONPATH")}
     env = {**kept, "PATH": os.pathsep.join([str(python3.parent), os.environ["PATH"]])}
     done = subprocess.run([sys.executable, "-c", app, *arguments], env=env, capture_output=True, text=True, timeout=300)
