@@ -28,8 +28,6 @@ engine.stream("t", df, time="ts", watermark="0 seconds")
 engine.stream("adopted", df.withWatermark("ts", "0 seconds"))
 queries = {
     "tumbling": "SELECT k, unix_seconds(window_start()) AS w, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k",
-    "adopted": "SELECT k, unix_seconds(window_start()) AS w, sum(v) AS s FROM adopted "
-    "GROUP BY tumblingwindow('ss', 10), k",
     "before": "SELECT k, v, lag(v) OVER (PARTITION BY k) AS p FROM t",
     "joined": "WITH d AS (SELECT 'a' AS k, 1 AS n) SELECT k, sum(v * n) AS s FROM "
     "(SELECT ts, k, v, n FROM t JOIN d USING (k)) GROUP BY tumblingwindow('ss', 10), k",
@@ -83,7 +81,6 @@ def test_windows_and_stateful_functions_under_connect(tmp_path: Path) -> None:
     lines = [line.partition("result ")[2] for line in done.stdout.splitlines() if "result " in line]
     found = {name: sorted(rows) for name, rows, size in map(json.loads, lines) if size > 0}
     assert found["tumbling"] == [["a", 0, 2], ["a", 10, 22], ["b", 0, 4], ["b", 10, 24]]
-    assert found["adopted"] == found["tumbling"]
     why = [json.loads(line[len("watermark ") :]) for line in done.stdout.splitlines() if line.startswith("watermark ")]
     assert [code for code, _ in why] == ["watermark-already-set"] * 2
     assert "last step" in why[0][1] and "months" in why[1][1]
