@@ -1,7 +1,7 @@
 """The reference page of the Python API, made from docstrings. `python scripts/python_reference.py` writes it.
 
-A docstring's paragraphs become prose, its examples (`>>> …`, run by the tests) and what it indents become code, and a
-class is followed by those of its methods that are listed here.
+A docstring's paragraphs become prose, its examples (`>>> …`) and what it indents become code, both of which tests run,
+and a class is followed by those of its methods that are listed here.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ class Column:
 class Stream:
     """A declared input. Lengths of time are in microseconds; `streaming` is False for a batch DataFrame.
 
-    `dead_letter` is the sink for malformed records; `dead_letters_of` makes it the stream of another one's.
+    `dead_letter` is the sink for malformed records; `dead_letters_of` makes it the stream of another one's. `adopted`
+    says that time and delay are those of a watermark that the DataFrame had.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Stream:
     on_error: str = "fail"
     dead_letter: str | None = None
     dead_letters_of: Stream | None = None
+    adopted: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -36,17 +36,17 @@ def declare(
     options: Mapping[str, str] | None = None,
 ) -> Stream:
     """A checked stream; `options` are those of its connector."""
-    beat, timeout = _length("heartbeat", given.heartbeat), _length("idle_timeout", given.idle_timeout)
+    beat, timeout = length("heartbeat", given.heartbeat), length("idle_timeout", given.idle_timeout)
     return check_stream(
         Stream(
             name,
             without_change_type(columns) if given.changelog else tuple(columns),
             time=given.time,
-            delay=_length("watermark", given.watermark),
+            delay=length("watermark", given.watermark),
             key=(given.key,) if isinstance(given.key, str) else tuple(given.key),
             changelog=given.changelog,
             sequence=given.sequence,
-            state_ttl=_length("state_ttl", given.state_ttl),
+            state_ttl=length("state_ttl", given.state_ttl),
             heartbeat=beat if beat is not None or timeout is None else _default_beat(timeout),
             idle_timeout=timeout,
             on_inconsistency=given.on_inconsistency,
@@ -62,7 +62,7 @@ def _default_beat(timeout: int) -> int:
     return max(timeout // 4, 1000)
 
 
-def _length(what: str, given: Length | None) -> int | None:
+def length(what: str, given: Length | None) -> int | None:
     """A length of time in microseconds."""
     if given is None:
         return None

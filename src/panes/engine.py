@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,8 @@ class Engine:
     started when first needed. `shards` is the number of shards of keyed operators, at most so many partitions share the
     work; by default one for each of the session's shuffle partitions. `packages` are Maven coordinates of jars for an
     embedded Spark; those of connectors that are declared before it starts are added to them. `settings` are Spark's, by
-    name, for a session that Panes starts: `spark.master` and `spark.hadoop.…` too.
+    name: an embedded Spark starts with them, `spark.master` and `spark.hadoop.…` too. In a session that is there
+    already, or is given, they are set for good; one that it does not let be changed is refused.
 
     >>> import panes
     >>> engine = panes.Engine()
@@ -64,8 +66,9 @@ class Engine:
         self.catalog.redacted = redaction_of(self._settings)
         self.functions = Functions()
         if spark is not None:
-            from panes.spark.session import prepare, redaction
+            from panes.spark.session import give, prepare, redaction
 
+            give(spark, self._settings)
             prepare(spark)
             self.catalog.redacted = redaction(spark)
 
@@ -101,6 +104,9 @@ class Engine:
         `engine.stream("t", "lake.events")` is `engine.stream("t", spark.readStream.table("lake.events"))`; for a table
         as a batch give `spark.table("lake.events")`, or name it in FROM: tables that Spark knows need no declaration.
 
+        A watermark of its own, as the last step (`df.withWatermark("ts", "10 seconds")`), is adopted: `time` and
+        `watermark` are its column and its delay.
+
         >>> import panes
         >>> engine = panes.Engine()
         >>> ticks = engine.spark.readStream.format("rate").load()
@@ -108,9 +114,9 @@ class Engine:
         >>> stream.streaming, stream.column_names
         (True, ('timestamp', 'value'))
         """
+        from panes.spark.adopted_watermark import adopted
+
         df = self._table_stream(name, source) if isinstance(source, str) else source
-        columns = [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields]
-        _check_watermark(name, df)
         options = StreamOptions(
             time=time,
             watermark=watermark,
@@ -123,7 +129,10 @@ class Engine:
             on_inconsistency=on_inconsistency,
             preimages=preimages,
         )
-        stream = declare(name, columns, options, streaming=df.isStreaming)
+        if (taken := adopted(name, df, options)) is not None:
+            df, options = taken
+        columns = [Column(field.name, field.dataType.simpleString()) for field in df.schema.fields]
+        stream = replace(declare(name, columns, options, streaming=df.isStreaming), adopted=taken is not None)
         self.catalog.streams.put(stream)
         self.frames[name.lower()] = df
         return stream
@@ -321,17 +330,3 @@ class Engine:
         df = self._spark.table(name)
         columns = tuple(Column(field.name, field.dataType.simpleString()) for field in df.schema.fields)
         return Stream(name, columns, streaming=df.isStreaming)
-
-
-def _check_watermark(name: str, df: DataFrame) -> None:
-    """Refuse a DataFrame that has a watermark: Spark takes no second one above it, and Panes needs its own.
-
-    Panes' own is over a copy of the time that is shifted, so that it holds times before 1970 and the end of the input.
-    """
-    for field in df.schema.fields:
-        delay = field.metadata.get("spark.watermarkDelayMs")
-        if delay is not None:
-            given = f"time='{field.name}', watermark='{delay} milliseconds'"
-            hint = f"Leave withWatermark out and declare it here: engine.stream('{name}', df, {given})."
-            message = f"the column {field.name} of {name} has a watermark, and Spark takes no second one above it"
-            raise PanesError("watermark-already-set", message, None, hint)

@@ -35,7 +35,7 @@ CODES: dict[str, str] = {
     "stateful-in-having": "a stateful call in HAVING",
     "column-not-grouped": "a column that is neither grouped nor aggregated",
     "watermark-required": "a feature that needs event time on a stream that has none",
-    "watermark-already-set": "an input DataFrame with a watermark of its own",
+    "watermark-already-set": "an input DataFrame with a watermark of its own that cannot be adopted",
     "stream-options": "a stream, view or sink declared in a way that cannot work",
     "unbounded-state": "a result that could never be completed, or state that could never expire",
     "changelog-not-supported": "a window or stateful call over a changelog",

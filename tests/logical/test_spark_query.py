@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from planning import bound, compiled, logical_nodes, refused
 
+from panes.functions import Functions
+from panes.functions.refused import REFUSED
+from panes.functions.within import Within
 from panes.logical.plan import SparkQuery
 
 
@@ -77,6 +80,27 @@ def test_state_that_the_watermark_bounds(sql: str) -> None:
 )
 def test_state_that_would_grow_forever_is_refused(sql: str, code: str) -> None:
     assert refused(sql) == code
+
+
+@pytest.mark.parametrize("name", sorted({*Functions().aggregates, *REFUSED}))
+def test_every_aggregate_is_known_as_one(name: str) -> None:
+    """Also those that the parser takes for scalar functions: without GROUP BY, Spark would keep a group forever."""
+    aggregate = Functions().aggregates.get(name)
+    within = aggregate is not None and aggregate.within is Within.VALUE
+    calls = [f"{name}({args})" for args in ("v", "v, v", "v, 0.5")]
+    for call in (f"{name}(0.5) WITHIN GROUP (ORDER BY v)",) if within else calls:
+        for item in (call, f"1 + {call} FILTER (WHERE a > 0)"):
+            assert refused(f"SELECT {item} FROM t") in ("unbounded-state", "parse-error"), item
+    assert within or "unbounded-state" in [refused(f"SELECT {call} FROM t") for call in calls]
+
+
+@pytest.mark.parametrize("item", ["k LIKE ANY ('a', 'b')", "k LIKE SOME ('a', 'b')", "s.mean(a)", "median"])
+def test_what_only_looks_like_an_aggregate(item: str) -> None:
+    assert "Watermark" not in compiled(f"SELECT {item} FROM t JOIN dim USING (k)").explain()
+
+
+def test_a_condition_on_one_group_makes_it() -> None:
+    assert refused("SELECT 1 AS one FROM t HAVING count(*) > 3") == "unbounded-state"
 
 
 def test_a_batch_may_group_as_it_likes() -> None:

@@ -25,6 +25,7 @@ spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
 engine = panes.Engine(spark)
 df = spark.readStream.schema("ts timestamp, k string, v int").option("maxFilesPerTrigger", 1).json(folder + "/in")
 engine.stream("t", df, time="ts", watermark="0 seconds")
+engine.stream("adopted", df.withWatermark("ts", "0 seconds"))
 queries = {
     "tumbling": "SELECT k, unix_seconds(window_start()) AS w, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k",
     "before": "SELECT k, v, lag(v) OVER (PARTITION BY k) AS p FROM t",
@@ -45,6 +46,16 @@ for name, result in results.items():
 from panes.spark.packages import has_source
 
 print("sources", json.dumps([has_source(spark, source) for source in ("nonsense", "parquet", "rate")]))
+for late in (df.withWatermark("ts", "0 seconds").where("v > 0"), df.withWatermark("ts", "1 month")):
+    try:
+        engine.stream("deeper", late)
+    except panes.PanesError as error:
+        print("watermark", json.dumps([error.code, error.message]))
+engine.run(
+    f"CREATE SINK ended WITH (connector = 'parquet', path = '{folder}/ended');"
+    "INSERT INTO ended SELECT k, sum(v) AS s FROM adopted GROUP BY tumblingwindow('ss', 10), k",
+    checkpoint=folder + "/flushed", once=True, flush=True,
+)
 try:
     engine.run(
         "CREATE SINK board WITH (connector = 'jdbc', url = 'jdbc:postgresql://127.0.0.1:1/x', table = 't');"
@@ -70,6 +81,14 @@ def test_windows_and_stateful_functions_under_connect(tmp_path: Path) -> None:
     lines = [line.partition("result ")[2] for line in done.stdout.splitlines() if "result " in line]
     found = {name: sorted(rows) for name, rows, size in map(json.loads, lines) if size > 0}
     assert found["tumbling"] == [["a", 0, 2], ["a", 10, 22], ["b", 0, 4], ["b", 10, 24]]
+    why = [json.loads(line[len("watermark ") :]) for line in done.stdout.splitlines() if line.startswith("watermark ")]
+    assert [code for code, _ in why] == ["watermark-already-set"] * 2
+    assert "last step" in why[0][1] and "months" in why[1][1]
+    flushed = [row for file in (tmp_path / "ended").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert sorted((row["k"], row["s"]) for row in flushed) == [
+        *[("a", 2), ("a", 22), ("a", 42)],
+        *[("b", 4), ("b", 24), ("b", 44)],
+    ]
     assert found["before"] == [
         *[["a", 0, None], ["a", 2, 0], ["a", 10, 2], ["a", 12, 10], ["a", 20, 12], ["a", 22, 20]],
         *[["b", 1, None], ["b", 3, 1], ["b", 11, 3], ["b", 13, 11], ["b", 21, 13]],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from panes.spark.progress import counters_of
 from panes.spark.report import Report
 from panes.spark.runner import Running
 from panes.spark.session import embedded, prepare
+from panes.sql.parameters import Args
 from panes.testing import Stream, replay
 from spark.input_files import at, write_file
 
@@ -77,6 +80,36 @@ def test_a_live_session_keeps_its_settings(spark: SparkSession) -> None:
         for name, old in before.items():
             spark.conf.unset(name) if old is None else spark.conf.set(name, old)
     prepare(spark)
+
+
+# Parameters
+
+GIVEN: list[tuple[str, Args]] = [
+    (
+        "SELECT k, sum(v) AS s FROM t WHERE k <> :out AND ts < :until GROUP BY tumblingwindow(:length), k",
+        {"out": "it's", "until": datetime(1970, 1, 1, 0, 0, 20, tzinfo=UTC), "length": timedelta(seconds=10)},
+    ),
+    (
+        "SELECT k, sum(v) AS s FROM t WHERE array_contains(?, k) AND v < ? GROUP BY tumblingwindow('ss', ?), k",
+        [["a", "b"], Decimal("31.5"), 10],
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "args"), GIVEN)
+def test_a_query_with_parameters(query: str, args: Args, folder: Path, spark: SparkSession) -> None:
+    engine = Engine(spark)
+    rows = spark.read.schema("ts timestamp, k string, v bigint").json(str(folder / "in"))
+    engine.stream("t", rows.unionAll(spark.sql("SELECT timestamp'1970-01-01 00:00:01Z', 'it\\'s', 64L")), time="ts")
+    assert sums(engine.sql(query, args=args)) == [("a", 1), ("a", 8), ("b", 2)]
+    assert [row.v for row in engine.sql("SELECT v FROM t WHERE v = :v", args={"v": 8}).collect()] == [8]
+
+
+def test_a_column_is_no_value_of_a_parameter(spark: SparkSession) -> None:
+    with pytest.raises(PanesError) as caught:
+        Engine(spark).sql("SELECT :a AS a", args={"a": functions.lit(1)})
+    assert caught.value.code == "parse-error"
+    assert "lit(x)" in (caught.value.hint or "")
 
 
 # Declared streams
@@ -253,11 +286,3 @@ def test_a_query_that_cannot_be_stopped(folder: Path, spark: SparkSession, monke
         Engine(spark).run(script(folder) + more, checkpoint=folder / "checkpoint")
     assert len(running) == 2
     assert not any(one.query.isActive for one in running)
-
-
-def test_a_watermark_of_the_input_s_own_is_refused_with_the_way_out(spark: SparkSession) -> None:
-    rows = spark.readStream.format("rate").load().withWatermark("timestamp", "10 seconds")
-    with pytest.raises(PanesError) as caught:
-        Engine(spark).stream("t", rows, time="timestamp", watermark="10 seconds")
-    assert caught.value.code == "watermark-already-set"
-    assert "time='timestamp', watermark='10000 milliseconds'" in (caught.value.hint or "")

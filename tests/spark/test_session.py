@@ -13,11 +13,22 @@ import pytest
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from panes import Engine
 from panes.errors import PanesError
+from panes.spark.delta.reader import DeltaStream
+from panes.spark.heartbeat import Heartbeat
 from panes.spark.session import FASTER, NEEDED, _defaults, _set, embedded, prepare
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark-session.md"
 ROW = re.compile(r"^\| `(?P<name>spark\.[^`]+)` \| (?P<here>[^|]+) \| (?P<there>[^|]+) \|$", re.MULTILINE)
+
+
+QUERIES = (
+    "SELECT count(*) AS n FROM t GROUP BY tumblingwindow('ss', 10)",
+    "SELECT value, lag(value) OVER (PARTITION BY value % 2) AS before FROM calls",
+    "SELECT value, rank() OVER (PARTITION BY value % 2 ORDER BY timestamp) AS place FROM t EMIT CHANGES",
+    "SELECT value + 1 AS more FROM calls",
+)
 
 
 class Settings:
@@ -74,6 +85,49 @@ def test_the_page_lists_what_an_embedded_spark_begins_with() -> None:
 
 def test_nothing_else_is_set() -> None:
     assert set(prepared(Settings({"spark.sql.session.timeZone": "Asia/Tokyo"}))) == {*NEEDED, *FASTER}
+
+
+def everything(spark: SparkSession) -> dict[str, str]:
+    """All settings, those of the application and those that nobody has set included."""
+    listed = (row for query in ("SET -v", "SET") for row in spark.sql(query).collect())
+    return {row["key"]: row["value"] for row in listed} | dict(spark.sparkContext.getConf().getAll())
+
+
+@pytest.mark.spark
+def test_a_session_that_is_given_is_changed_no_more_than_the_page_lists(spark: SparkSession) -> None:
+    """All its settings before and after: an engine is made, and queries of all kinds are compiled and built."""
+    mine = spark.newSession()
+    before, tables = everything(mine), mine.catalog.listTables()
+    assert len(before) > 100
+    engine = Engine(mine)
+    rate = mine.readStream.format("rate").load()
+    engine.stream("t", rate, time="timestamp", watermark="1 second", idle_timeout="1 minute")
+    engine.stream("calls", rate, heartbeat="1 second", state_ttl="1 day")
+    for query in QUERIES:
+        assert engine.explain(query)
+        assert engine.sql(query).isStreaming
+    after = everything(mine)
+    told = {name: value for name, (value, _) in listed("Panes changes these settings").items()}
+    assert after == {**before, **told}
+    assert any(before.get(name) != value for name, value in told.items())
+    assert mine.catalog.listTables() == tables
+
+
+@pytest.mark.spark
+def test_settings_are_given_to_a_session_that_is_there(spark: SparkSession) -> None:
+    mine = spark.newSession()
+    settings = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.hadoop.my.option": "7"}
+    Engine(mine, settings={**settings, "spark.master": str(mine.conf.get("spark.master"))})  # as it is
+    assert mine.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    assert mine.conf.get("my.option") == "7"
+    with pytest.raises(PanesError) as caught:
+        Engine(mine, settings={"spark.executor.memory": "17g"})
+    assert caught.value.code == "spark-settings"
+
+
+def test_the_page_lists_the_data_sources() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("| in the session | when |")[2].partition("\n\n")[0]
+    assert re.findall(r"the data source `(\w+)`", table) == [Heartbeat.name(), DeltaStream.name()]
 
 
 @pytest.mark.parametrize("name", ["fs.s3a.secret.key", "my.pin"])

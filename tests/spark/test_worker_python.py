@@ -9,11 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+import duckdb
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from panes import Engine, __version__
 from panes.errors import PanesError
 from panes.spark import worker_python
+from panes.spark.heartbeat import heartbeat
 from panes.spark.worker_python import Python, own, use_own_python
 
 APP = """
@@ -30,6 +35,35 @@ except PanesError as error:
 """
 
 
+OF_OTHER_WORKERS = """
+import sys
+from pyspark.sql import SparkSession
+from panes import Engine, PanesError
+
+folder = sys.argv[1]
+engine = Engine(SparkSession.builder{of}.getOrCreate())
+engine.stream("t", engine.spark.sql("SELECT 'a' AS k, 1 AS v"))
+engine.stream("c", engine.spark.sql("SELECT 'insert' AS _change_type, 'a' AS k"), key=["k"], changelog=True)
+engine.stream("ticks", engine.spark.readStream.format("rate").load())
+engine.sql(f"CREATE STREAM d (v BIGINT) WITH (connector = 'delta', path = '{{folder}}/lake')")
+engine.sql(f"CREATE SINK lake WITH (connector = 'delta', path = '{{folder}}/lake')")
+
+def insert(sql):
+    engine.run(sql, checkpoint=folder + "/checkpoint", once=True)
+
+def tell(run, *sql):
+    try:
+        run(*sql)
+        print("it runs", *sql)
+    except PanesError as error:
+        print(error.code, error.message)
+
+for sql in ("SELECT lag(v) OVER (PARTITION BY k) AS p FROM t", "SELECT k FROM c WHERE k > 'a'", "SELECT v FROM d"):
+    tell(engine.sql, sql)
+tell(insert, "INSERT INTO lake SELECT value AS v FROM ticks")
+"""
+
+
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
     """An interpreter that has nothing, called python3."""
@@ -37,11 +71,25 @@ def bare(tmp_path: Path) -> Path:
     return tmp_path / "bare" / "bin" / "python3"
 
 
-def run(app: str, python3: Path) -> str:
-    """What an application prints where `python3` is that one, and nobody has named another."""
+@pytest.fixture
+def other(bare: Path) -> Path:
+    """One that has another version of Panes."""
+    (packages,) = bare.parent.parent.glob("lib/python*/site-packages")
+    for name, version in (("panes", "0.0.1"), ("duckdb", duckdb.__version__)):
+        (packages / name).mkdir()
+        (packages / name / "__init__.py").write_text(f'__version__ = "{version}"\n')
+    return bare
+
+
+def run(app: str, python3: Path, *arguments: str) -> str:
+    """What an application prints where `python3` is that one, and nobody has named another.
+
+    The driver imports what this process can; workers have only what is theirs.
+    """
+    app = f"import sys\nsys.path[:0] = {[path for path in sys.path if path]!r}\n{app}"
     kept = {name: value for name, value in os.environ.items() if name not in ("PYSPARK_PYTHON", "PYTHONPATH")}
     env = {**kept, "PATH": os.pathsep.join([str(python3.parent), os.environ["PATH"]])}
-    done = subprocess.run([sys.executable, "-c", app], env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", app, *arguments], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -63,6 +111,65 @@ def test_elsewhere_workers_without_panes_are_told(bare: Path, of: str) -> None:
     told = run(APP.format(of=of), bare)
     assert told.startswith("unfit-workers: ")
     assert str(bare) in told
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("of", ['.remote("local[1]")', '.master("local-cluster[1,1,1024]")'])
+def test_workers_with_another_version_are_told(other: Path, of: str, tmp_path: Path) -> None:
+    """Whatever needs Panes there: an operator, a changelog's output, a source, a sink that executors write to."""
+    write_deltalake(str(tmp_path / "lake"), pa.table({"v": pa.array([1], pa.int64())}))
+    told = run(OF_OTHER_WORKERS.format(of=of), other, str(tmp_path)).splitlines()
+    assert len(told) == 4
+    for line in told:
+        assert line.startswith(f"unfit-workers Spark's Python workers run {other}"), line
+        assert f"which has Panes 0.0.1; the driver has Panes {__version__}" in line
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT lag(v) OVER (PARTITION BY k) AS p FROM t",
+        "SELECT k FROM c WHERE k > 'a'",
+        "SELECT k, v FROM pairs",
+        "SELECT v FROM d",
+        "INSERT INTO lake SELECT value AS v FROM ticks",
+    ],
+)
+def test_what_needs_panes_on_workers_asks_them(
+    sql: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so does not start where it cannot run; what Spark does alone does start."""
+    write_deltalake(str(tmp_path / "lake"), pa.table({"v": pa.array([1], pa.int64())}))
+    engine = Engine(spark)
+    engine.stream("t", spark.sql("SELECT 'a' AS k, 1 AS v"))
+    changes = spark.sql("SELECT 'insert' AS _change_type, 'a' AS k, 1 AS v")
+    engine.stream("c", changes, key=["k"], changelog=True)
+    engine.stream("pairs", changes, key=["k"], changelog=True, preimages="always")
+    engine.stream("ticks", spark.readStream.format("rate").load())
+    engine.sql(f"CREATE STREAM d (v BIGINT) WITH (connector = 'delta', path = '{tmp_path}/lake')")
+    engine.sql(f"CREATE SINK lake WITH (connector = 'delta', path = '{tmp_path}/lake')")
+    monkeypatch.setattr(worker_python, "_is_local", lambda master: False)
+    monkeypatch.setattr(worker_python, "_worker", lambda spark, interpreter: replace(own(), panes="0.0.1"))
+    monkeypatch.setattr(worker_python, "_fit", set())
+    assert engine.sql("SELECT v FROM t").columns == ["v"]
+    with pytest.raises(PanesError) as caught:
+        if sql.startswith("INSERT"):
+            engine.run(sql, checkpoint=tmp_path / "checkpoint", once=True)
+        else:
+            engine.sql(sql)
+    assert caught.value.code == "unfit-workers"
+
+
+@pytest.mark.spark
+def test_a_heartbeat_asks_them_too(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_python, "_is_local", lambda master: False)
+    monkeypatch.setattr(worker_python, "_worker", lambda spark, interpreter: replace(own(), duckdb=None))
+    monkeypatch.setattr(worker_python, "_fit", set())
+    with pytest.raises(PanesError) as caught:
+        heartbeat(spark, 1_000_000)
+    assert caught.value.code == "unfit-workers"
 
 
 # Without Spark

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -56,10 +56,27 @@ def test_literals(value: object, expected: str) -> None:
     assert literal(value) == expected
 
 
-@pytest.mark.parametrize("value", [object(), 2**63, Decimal("NaN"), {1, 2}])
-def test_what_has_no_literal(value: object) -> None:
-    with pytest.raises(TypeError):
-        literal(value)
+class Column:
+    """As much of Spark's as is looked at."""
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        (object(), "Values are"),
+        (2**63, "Decimal"),
+        (Decimal("NaN"), "Values are"),
+        ({1, 2}, "Values are"),
+        (Column(), "lit(x)"),
+        (time(12, 30), "isoformat()"),
+        ([1, time(12, 30)], "isoformat()"),
+    ],
+)
+def test_what_has_no_literal(value: object, hint: str) -> None:
+    with pytest.raises(PanesError) as caught:
+        with_args("SELECT 1 + :a", {"a": value})
+    assert (caught.value.code, present(caught.value.span).text) == ("parse-error", ":a")
+    assert hint in present(caught.value.hint)
 
 
 @pytest.mark.parametrize(

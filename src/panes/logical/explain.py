@@ -34,7 +34,8 @@ def rows(plan: Plan) -> Row:
 def _info(plan: Plan) -> Info:
     match plan:
         case DataSource(stream=stream, columns=columns):
-            return {"stream": stream.name, "columns": list(columns)}
+            info: Info = {"stream": stream.name, "columns": list(columns)}
+            return {**info, "watermark": "adopted"} if stream.adopted else info
         case SparkQuery(sql=sql):
             return {"sql": sql}
         case StatefulFunction(calls=calls):

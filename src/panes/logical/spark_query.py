@@ -18,11 +18,14 @@ from functools import cached_property
 from sqlglot import exp
 
 from panes.errors import PanesError
+from panes.functions import Functions
+from panes.functions.refused import REFUSED
 from panes.logical.plan import Origin
 from panes.logical.traits import Clock, Traits
 from panes.source import Span
 from panes.sql.tokens import Token, span_of
 
+AGGREGATE_NAMES = frozenset({*Functions().aggregates, *REFUSED})
 TIME_WINDOWS = ("window", "session_window", "window_time")
 
 
@@ -314,14 +317,26 @@ def _read_in_from(tree: exp.Expr) -> Iterator[exp.Select]:
 
 def _groups(select: exp.Select) -> bool:
     """Whether a SELECT makes groups or removes duplicates."""
-    if select.args.get("group") is not None or select.args.get("distinct") is not None:
+    if any(select.args.get(clause) is not None for clause in ("group", "having", "distinct")):
         return True
     own = (item for item in select.selects if not isinstance(item, exp.Star))
     return any(_aggregates(item, select) for item in own)
 
 
 def _aggregates(item: exp.Expr, select: exp.Select) -> bool:
-    return any(found.parent_select is select for found in item.find_all(exp.AggFunc))
+    found = item.find_all(exp.AggFunc, exp.Anonymous, exp.Any)
+    return any(_is_aggregate(one) and one.parent_select is select for one in found)
+
+
+def _is_aggregate(call: exp.Expr) -> bool:
+    """Also those that sqlglot does not know; `a.f(…)` is someone else's function, and `LIKE ANY (…)` is none."""
+    match call:
+        case exp.Anonymous():
+            return call.name.lower() in AGGREGATE_NAMES and not isinstance(call.parent, exp.Dot)
+        case exp.Any():
+            return not isinstance(call.parent, exp.Like | exp.ILike)
+        case _:
+            return True
 
 
 def _keys(select: exp.Select) -> Iterator[exp.Expr]:

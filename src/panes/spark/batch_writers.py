@@ -24,6 +24,7 @@ from panes.spark.kafka.sink import put_kafka
 from panes.spark.postgres import sink as postgres_sinks
 from panes.spark.sink_log import BY_BATCH, LOG
 from panes.spark.store import is_reachable, store_path
+from panes.spark.worker_python import check_workers
 
 Put = Callable[[DataFrame, int], None]
 
@@ -42,7 +43,9 @@ def own_writer(sink: Sink, df: DataFrame, compiled: Compiled | None, sink_id: Ca
         case postgres.CONNECTOR:
             table = postgres.postgres_sink(sink)
             key = _key(table.key, table.as_rows, sink.name, compiled)
-            return postgres_sinks.checked_writer(df.schema, table, key, sink_id)
+            writer = postgres_sinks.checked_writer(df.schema, table, key, sink_id)
+            check_workers(df.sparkSession)
+            return writer
         case jdbc.CONNECTOR:
             other = jdbc.jdbc_sink(sink)
             key = _key(other.key, other.as_rows, sink.name, compiled)
@@ -50,7 +53,9 @@ def own_writer(sink: Sink, df: DataFrame, compiled: Compiled | None, sink_id: Ca
         case delta.CONNECTOR:
             lake = delta.delta_sink(sink)
             key = _key(lake.key, not lake.upserts, sink.name, compiled)
-            return delta_sinks.checked_writer(df.schema, replace(lake, key=key or lake.key), bool(key), sink_id)
+            put = delta_sinks.checked_writer(df.schema, replace(lake, key=key or lake.key), bool(key), sink_id)
+            check_workers(df.sparkSession)
+            return put
         case _:
             return None
 

@@ -16,12 +16,14 @@ from panes.spark.expressions import quoted as spark_quoted
 from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import IDENTITY
 from panes.spark.worker import set_up
+from panes.spark.worker_python import check_workers
 
 PASS = "panes_pass"
 
 
 def changelog_output(changes: DataFrame) -> DataFrame:
     """The changelog that a user sees: `_change_type` first, no pair with equal sides."""
+    check_workers(changes.sparkSession)
     names = [name for name in changes.columns if name not in (CHANGE, PASS, LATE, *IDENTITY)]
     late = [LATE] if LATE in changes.columns else []
     selected = changes.selectExpr(

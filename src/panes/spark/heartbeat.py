@@ -9,6 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from panes.spark.worker_python import check_workers
+
 NAME = "panes_heartbeat"
 EVERY = "every"  # microseconds
 NEVER = 0  # of a run that ends: the source is there and has no rows
@@ -56,5 +58,6 @@ class Beats(DataSourceStreamReader):
 
 def heartbeat(spark: SparkSession, every: int) -> DataFrame:
     """A stream with a beat every so many microseconds."""
+    check_workers(spark)
     spark.dataSource.register(Heartbeat)
     return spark.readStream.format(NAME).option(EVERY, str(every)).load()

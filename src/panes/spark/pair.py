@@ -26,6 +26,7 @@ from panes.spark.expressions import quoted as spark_quoted
 from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import PLACE
 from panes.spark.worker import set_up
+from panes.spark.worker_python import check_workers
 
 
 def paired(plan: physical.Pair, changes: DataFrame, metrics: tuple[str, str]) -> DataFrame:
@@ -33,6 +34,7 @@ def paired(plan: physical.Pair, changes: DataFrame, metrics: tuple[str, str]) ->
 
     `metrics` are the names of the counters before and after the shuffle.
     """
+    check_workers(changes.sparkSession)
     known = functions.coalesce(functions.col(CHANGE).isin(*WORDS), functions.lit(False))
     if changes.isStreaming:
         one, unknown = functions.lit(1), functions.when(known, 0).otherwise(1)

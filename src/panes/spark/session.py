@@ -35,13 +35,11 @@ FASTER = {  # set where the session does not say otherwise
 def embedded(
     cores: int | None = None, packages: Sequence[str] = (), settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A local Spark with small defaults, or what `settings` say; a session that is there already takes what it can."""
+    """A local Spark with small defaults, or what `settings` say; a session that is there is given these."""
     settings = settings or {}
     found = _running()
     if found is not None:
-        for name, value in settings.items():
-            if found.conf.get(name, None) != value:
-                _set(found, name.removeprefix("spark.hadoop."), value)  # a session hands on what is Hadoop's as it is
+        give(found, settings)
         return prepare(found)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("panes")
@@ -61,6 +59,13 @@ def embedded(
     if "spark.remote" not in settings:
         spark.sparkContext.setLogLevel("ERROR")
     return prepare(spark)
+
+
+def give(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """Set what a caller asks for in a session that is there; what it does not let be changed is refused."""
+    for name, value in settings.items():
+        if spark.conf.get(name, None) != value:
+            _set(spark, name.removeprefix("spark.hadoop."), value)  # a session hands on what is Hadoop's as it is
 
 
 def _defaults(cores: int, settings: Mapping[str, str]) -> dict[str, str]:

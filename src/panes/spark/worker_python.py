@@ -67,7 +67,10 @@ def use_own_python(spark: SparkSession) -> None:
 
 
 def check_workers(spark: SparkSession) -> None:
-    """Refuse workers that cannot run Panes; on a cluster one of them is asked, once."""
+    """Refuse workers that cannot run Panes; on a cluster one of them is asked, once.
+
+    For whatever of Panes runs there: operators, sources, and sinks that executors write to.
+    """
     context = getattr(spark, "_sc", None)
     if context is not None and _is_local(context.master):
         return

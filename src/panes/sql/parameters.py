@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -34,7 +34,7 @@ def with_args(sql: str, args: Args | None) -> str:
     tokens = tokenize(Source(sql))
     found = list(_named(tokens, args) if isinstance(args, Mapping) else _in_order(tokens, args))
     for span, value in reversed(found):
-        sql = sql[: span.start] + literal(value) + sql[span.end :]
+        sql = sql[: span.start] + literal(value, span) + sql[span.end :]
     return sql
 
 
@@ -73,8 +73,8 @@ def _refuse(tokens: Sequence[Token], kind: TokenType, message: str, hint: str) -
             raise PanesError("parse-error", message, token.span, hint)
 
 
-def literal(value: Any) -> str:
-    """A Python value as Spark SQL writes it.
+def literal(value: Any, span: Span | None = None) -> str:
+    """A Python value as Spark SQL writes it; `span` is the place of its parameter.
 
     >>> literal([None, True, 3_000_000_000]), literal(timedelta(minutes=1)), literal(date(2024, 2, 29))
     ('array(NULL, TRUE, 3000000000L)', "INTERVAL '60.000000' SECOND", "DATE'2024-02-29'")
@@ -107,8 +107,23 @@ def literal(value: Any) -> str:
             sign, digits = "-" if whole < 0 else "", f"{abs(whole):07}"
             return f"INTERVAL '{sign}{digits[:-6]}.{digits[-6:]}' SECOND"
         case Mapping():
-            return f"map({', '.join(literal(one) for pair in value.items() for one in pair)})"
+            return f"map({', '.join(literal(one, span) for pair in value.items() for one in pair)})"
         case list() | tuple():
-            return f"array({', '.join(map(literal, value))})"
+            return f"array({', '.join(literal(one, span) for one in value)})"
         case _:
-            raise TypeError(f"a {type(value).__name__} cannot be a parameter of a query: {value!r}")
+            message = f"the value of a parameter is a {type(value).__name__}: {value!r:.100}"
+            raise PanesError("parse-error", message, span, _instead(value))
+
+
+def _instead(value: Any) -> str:
+    """What to give instead of a value without a literal. Nothing here imports PySpark: its Column is known by name."""
+    if type(value).__name__ == "Column":
+        return "Give the value itself instead of lit(x), and write what is computed from it in the query."
+    match value:
+        case int():
+            return "A BIGINT has 64 bits: give a Decimal."
+        case time():
+            return "Give its isoformat(), and cast that in the query to what it stands for."
+        case _:
+            known = "None, bool, int, float, Decimal, str, bytes, date, datetime and timedelta"
+            return f"Values are {known}, and lists and dictionaries of these."

@@ -17,6 +17,7 @@ from panes.spark.delta.table import FEED, check_installed, has_feed, open_table,
 from panes.spark.expressions import quoted
 from panes.spark.folders import folder
 from panes.spark.memory import memory_of
+from panes.spark.worker_python import check_workers
 
 LIMITED = (4, 2)  # the first Spark that asks a Python source for no more than so much
 
@@ -36,6 +37,7 @@ def read_delta(stream: Stream, spark: SparkSession) -> DataFrame:
     change = [StructField(CHANGE, StringType())] if stream.changelog else []
     reading = Reading(source, stream.changelog, _order(stream, fields), memory_of(spark))
     schema = StructType([*change, *fields.values()]).toNullable()
+    check_workers(spark)
     spark.dataSource.register(DeltaStream)
     reader = spark.readStream.format(DeltaStream.name()).schema(schema)
     found = reader.options(**reading.options()).load()

@@ -23,6 +23,7 @@ from panes.spark.expressions import quoted
 from panes.spark.postgres.connection import connected, identifier, transaction
 from panes.spark.postgres.target import StoredColumn, Table, find_table
 from panes.spark.postgres.types import is_json
+from panes.spark.worker_python import check_workers
 
 if TYPE_CHECKING:
     import psycopg
@@ -56,6 +57,7 @@ def read_postgres(stream: Stream, spark: SparkSession) -> DataFrame:
     columns = [_column(field, table) for field in schema.fields]
     cells = ", ".join(_cell(column.name, field.dataType) for column, field in zip(columns, schema.fields, strict=True))
     query = f"COPY (SELECT {cells} FROM {table.sql}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)"
+    check_workers(spark)
     texts = ", ".join(f"{quoted(field.name)} string" for field in schema.fields)
     rows = spark.range(1, numPartitions=1).mapInArrow(_reader(source.database, query, schema.names), texts)
     return rows.select(*(_value(f.col(quoted(one.name)), one.dataType).alias(one.name) for one in schema.fields))
