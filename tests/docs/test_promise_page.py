@@ -15,7 +15,9 @@ ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and "test_" i
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip()[:60])
 def test_the_tests_of_a_row_are_in_its_files(row: str) -> None:
     files = re.findall(r"\]\((?:\.\./){2}(tests/[\w/]+\.py)\)", row)
-    defined = [re.findall(r"^def (test_\w+)", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE) for file in files]
+    defined = [
+        re.findall(r"^def (test_\w+)", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE) for file in files
+    ]
     assert files
     assert set(re.findall(r"`(test_\w+)`", row)) - {name for names in defined for name in names} == set()
 
