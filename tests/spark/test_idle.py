@@ -73,9 +73,9 @@ def joined(folder: Path) -> str:
 
 
 def run_until_both_are_out(spark: SparkSession, script: str, checkpoint: Path) -> set[str]:
-    """The sinks that got rows, all within a minute."""
+    """The sinks that got rows; it gives up after five minutes."""
     out: set[str] = set()
-    last = time.monotonic() + 60
+    last = time.monotonic() + 300
     Engine(spark).run(
         script,
         checkpoint=checkpoint,
