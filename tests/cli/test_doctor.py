@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -80,6 +81,24 @@ def test_little_room_on_a_disk(free: int, grade: Grade, tmp_path: Path, monkeypa
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
     assert checks.disk("disk", tmp_path).grade is Grade.FAIL
+
+
+def test_a_connector_without_a_jar_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is fetched when it is needed: so nothing fails."""
+    monkeypatch.setattr("panes.spark.packages.has_source", lambda spark, source: source == "avro")
+    kafka, avro = checks.connectors(Mock(version="4.2.0"))
+    assert (kafka.what, kafka.grade) == ("connector kafka", Grade.WARN)
+    assert "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 " in kafka.remedy
+    assert (avro.what, avro.grade, avro.remedy) == ("connector avro", Grade.OK, "")
+
+
+def test_settings_that_results_depend_on_are_shown() -> None:
+    known = {"sql.session.timeZone": "Europe/Oslo", "sql.ansi.enabled": "false", "sql.shuffle.partitions": "7"}
+    spark = Mock()
+    spark.conf.get = lambda name: known[name.removeprefix("spark.")]
+    found = checks.settings(spark)
+    assert (found.what, found.grade) == ("settings", Grade.OK)
+    assert found.found == "time zone Europe/Oslo, ANSI mode false, shards 7"
 
 
 def test_an_extra_that_is_missing_is_a_warning() -> None:

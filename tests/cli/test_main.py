@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -20,16 +21,52 @@ OPTIONS = [
     for name, command in COMMANDS.items()
     for parameter in command.params
     for option in (*parameter.opts, *parameter.secondary_opts)
-    if option.startswith("--") and option != "--help"
+    if option.startswith("-") and option != "--help"
 ]
+
+
+def section_of(command: str) -> str:
+    heading = {"status": "status and panes stop", "stop": "status and panes stop"}.get(command, command)
+    return PAGE.partition(f"\n## panes {heading}\n")[2].partition("\n## ")[0]
+
+
+def is_named(option: str, text: str) -> bool:
+    """Whether it stands there alone: --conf is not --config, and -q not a part of --quiet."""
+    return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text) is not None
 
 
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
 def test_every_option_is_on_the_page(command: str, option: str) -> None:
-    section = PAGE.partition(f"\n## panes {command}")[2].partition("\n## ")[0]
-    if command == "stop":  # they share a section
-        section = PAGE.partition("\n## panes status and panes stop")[2].partition("\n## ")[0]
-    assert option in section
+    assert is_named(option, section_of(command))
+
+
+def test_the_options_of_all_commands_are_on_the_page() -> None:
+    before = PAGE.partition("\n## ")[0]
+    options = [option for parameter in typer.main.get_command(app).params for option in parameter.opts]
+    assert [option for option in options if not is_named(option, before)] == []
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_a_section_names_no_option_that_is_not_there(command: str) -> None:
+    """Of its own table; elsewhere it may speak of other commands."""
+    table = re.findall(r"^\| option \|.*\n\|---.*\n((?:\|.*\n)+)", section_of(command), re.MULTILINE)
+    named = {option for row in "".join(table).splitlines() for option in re.findall(r"`(-[\w-]+)", row.split("|")[1])}
+    assert named - {option for name, option in OPTIONS if name == command} == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("panes re", {"rescale"}),
+        ("panes st", {"state", "status", "stop"}),
+        ("panes run --metr", {"--metrics-port", "--metrics-host"}),
+        ("panes run --on-error c", {"continue"}),
+    ],
+)
+def test_a_shell_completes_commands_and_options(words: str, expected: set[str]) -> None:
+    asked = {"_PANES_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    done = CliRunner(env=asked).invoke(app, [], prog_name="panes")
+    assert set(done.stdout.split()) == expected
 
 
 def test_every_field_of_status_is_on_the_page() -> None:

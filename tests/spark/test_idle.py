@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from spark.input_files import at, write_file
 pytestmark = pytest.mark.spark
 
 TOTALS = "SELECT k, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k"
+JOINED = "SELECT t.ts, t.k, t.v FROM t JOIN VALUES ('a') AS d(k) USING (k)"
 TOP = """
     SELECT k, s FROM (SELECT k, window_end() AS e, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k)
     QUALIFY row_number() OVER (PARTITION BY e ORDER BY s DESC) = 1"""
@@ -65,18 +66,41 @@ def declared(folder: Path, more: str) -> str:
         """
 
 
-def test_a_real_stream(tmp_path: Path, spark: SparkSession) -> None:
-    """It runs until the only window is there, which no row closes; without a heartbeat before it is refused."""
-    write_file(tmp_path / "in", 0, [{"ts": at(1000), "k": "a", "v": 1}])
-    out = threading.Event()
-    script = declared(tmp_path, ", idle_timeout = '2 seconds'")
+def joined(folder: Path) -> str:
+    """The same above a join with a table, which Spark runs."""
+    above = TOTALS.replace("FROM t", f"FROM ({JOINED})")
+    return f"CREATE SINK joined WITH (connector = 'json', path = '{folder}/joined'); INSERT INTO joined {above};"
+
+
+def run_until_both_are_out(spark: SparkSession, script: str, checkpoint: Path) -> set[str]:
+    """The sinks that got rows; it gives up after five minutes."""
+    out: set[str] = set()
+    last = time.monotonic() + 300
     Engine(spark).run(
         script,
-        checkpoint=tmp_path / "checkpoint",
-        report=lambda report: out.set() if report.counters.get("rows_out") else None,
-        stopped=out.is_set,
+        checkpoint=checkpoint,
+        report=lambda report: out.add(report.sink) if report.counters.get("rows_out") else None,
+        stopped=lambda: out == {"out", "joined"} or time.monotonic() > last,
     )
-    assert [(row["k"], row["s"]) for row in spark.read.json(str(tmp_path / "out")).collect()] == [("a", 1)]
+    return out
+
+
+def test_a_real_stream(tmp_path: Path, spark: SparkSession) -> None:
+    """It runs until the only window is there, which no row closes; without a heartbeat before it is refused.
+
+    The checkpoint is that of a heartbeat alone, whose offsets do not say when a run began.
+    """
+    write_file(tmp_path / "in", 0, [{"ts": at(1000), "k": "a", "v": 1}])
+    checkpoint = tmp_path / "checkpoint"
+    Engine(spark).run(declared(tmp_path, ", heartbeat = '1 second'"), checkpoint=checkpoint, once=True)
+    at_once = declared(tmp_path, ", idle_timeout = '1 millisecond'")
+    Engine(spark).run(at_once, checkpoint=checkpoint, once=True)  # a run that ends by itself does not wait
+    assert spark.read.json(str(tmp_path / "out"), schema="s bigint").count() == 0
+
+    script = declared(tmp_path, ", idle_timeout = '2 seconds'") + joined(tmp_path)
+    assert run_until_both_are_out(spark, script, checkpoint) == {"out", "joined"}
+    for name in ("out", "joined"):
+        assert [(row["k"], row["s"]) for row in spark.read.json(str(tmp_path / name)).collect()] == [("a", 1)], name
     with pytest.raises(PanesError) as refused:
-        Engine(spark).run(declared(tmp_path, ""), checkpoint=tmp_path / "checkpoint", once=True)
+        Engine(spark).run(declared(tmp_path, ""), checkpoint=checkpoint, once=True)
     assert refused.value.code == "state-mismatch"

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from typer.testing import CliRunner, Result
 
 from panes import Engine
+from panes.cli.main import app
 from panes.errors import PanesError
 from panes.script import Done, Explanation, Listing, Step
 from panes.spark.report import Report
@@ -22,6 +28,7 @@ from spark.input_files import at, write_file
 
 pytestmark = pytest.mark.spark
 
+OURS = re.compile(r'File "[^"]*/src/panes/.*')
 COLUMNS = "ts TIMESTAMP, k STRING, v BIGINT, WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS"
 QUERY = "SELECT k, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 10), k"
 ROWS = [[(1, "a", 1), (2, "b", 2), (3, "a", 4)], [(11, "a", 8), (12, "b", 16)], [(25, "a", 32)]]
@@ -344,7 +351,11 @@ class Command:
             self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
 
     def until(self, seen: Callable[[str], bool]) -> None:
+        """Wait until something is seen or the process has ended; one that does not come to it is killed."""
+        last = time.monotonic() + 300
         while self.process.poll() is None and not seen(self.said):
+            if time.monotonic() > last:
+                self.process.kill()
             time.sleep(0.05)
 
     @property
@@ -366,13 +377,17 @@ def test_the_command_needs_a_file(folder: Path) -> None:
     assert command.process.wait() == 2
 
 
-def test_the_command_names_a_failure_in_short(folder: Path) -> None:
+@pytest.mark.parametrize("debug", [[], ["--debug"]], ids=["in-short", "debug"])
+def test_the_command_names_a_failure_in_short_unless_all_is_asked_for(debug: list[str], folder: Path) -> None:
     query = QUERY.replace("sum(v)", "sum(1 / (v - 8))")
-    command = Command(folder, f"{stream(folder)} {sink(folder)} INSERT INTO out {query}", "--once", "--quiet")
+    script = f"{stream(folder)} {sink(folder)} INSERT INTO out {query}"
+    command = Command(folder, script, "--once", "--quiet", *debug)
     assert command.process.wait() == 1
     assert "DIVIDE_BY_ZERO" in command.said
-    assert "\tat org.apache" not in command.said
-    assert "Logical Plan" not in command.said
+    assert ("\tat org.apache.spark" in command.said) == bool(debug)
+    assert bool(OURS.search(command.said)) == bool(debug)
+    if not debug:
+        assert "Logical Plan" not in command.said
 
 
 def test_it_says_what_it_does_until_a_signal_stops_it_and_goes_on(folder: Path, spark: SparkSession) -> None:
@@ -381,16 +396,69 @@ def test_it_says_what_it_does_until_a_signal_stops_it_and_goes_on(folder: Path, 
         SHOW SINKS; EXPLAIN INSERT INTO out {QUERY};
         INSERT INTO out {QUERY}; INSERT INTO screen {QUERY};
     """
-    for turn, (number, code) in enumerate([(signal.SIGTERM, 143), (signal.SIGINT, 130)]):
-        command = Command(folder, script, "--checkpoint", "checkpoint")
-        command.until(lambda said: "out batch" in said and "|a  |" in said)
-        os.kill(command.process.pid, number)
-        assert command.process.wait() == code, command.said
-        said = ["stream t created", "sink out created", "physical plan", "out batch ", "rows_in=", "rows_out="]
-        assert [one for one in said if one not in command.said] == []
-        # Spark's own daemon may say that its JVM has gone before it; no line of Panes is in any traceback.
-        assert re.findall(r'File "[^"]*/src/panes/.*', command.said) == []
+    for turn, stop in enumerate([stopped_by_panes, stopped_by_ctrl_c]):
+        stop(folder, script)
         feed(folder, 3 + turn, [(30 + 10 * turn, "c", turn)])
+    spark.sparkContext.setLogLevel("ERROR")  # the command line, in this process, turns it off
     Engine(spark).run(script, checkpoint=folder / "checkpoint", flush=True)
     expected = [*SUMS, ("c", 0), ("c", 1)]
     assert sums(spark.read.parquet(str(folder / "out"))) == sorted(expected)
+
+
+def stopped_by_ctrl_c(folder: Path, script: str) -> None:
+    command = Command(folder, script, "--checkpoint", "checkpoint")
+    command.until(lambda said: "out batch" in said and "|a  |" in said)
+    os.kill(command.process.pid, signal.SIGINT)
+    assert command.process.wait() == 130, command.said
+    said = ["stream t created", "sink out created", "physical plan", "out batch ", "rows_in=", "rows_out="]
+    assert [one for one in said if one not in command.said] == []
+    check_no_traceback(command)
+
+
+def stopped_by_panes(folder: Path, script: str) -> None:
+    """Seen by `panes status` and Prometheus, alone on its checkpoint, and ended by `panes stop`."""
+    checkpoint, port = str(folder / "checkpoint"), free_port()
+    command = Command(folder, script, "--checkpoint", "checkpoint", "--metrics-port", str(port), "--log-json")
+    counted = 'panes_rows_in_total{query="out"}'
+    command.until(lambda said: '"event": "batch"' in said and "|a  |" in said and counted in scraped(port))
+    (run,) = [json.loads(line) for line in panes("status", checkpoint, "--json").stdout.splitlines()]
+    assert (run["pid"], run["script"]) == (command.process.pid, "script.sql")
+    assert [query["query"] for query in run["queries"]] == ["out", "screen"]
+    assert 'panes_up{query="screen"} 1.0' in scraped(port)
+
+    other = panes("run", str(folder / "script.sql"), "--checkpoint", checkpoint, "--once", "--quiet")
+    assert (other.exit_code, other.stderr.partition(":")[0]) == (1, "checkpoint-in-use")
+    stopped = panes("stop", checkpoint, "--timeout", "300")
+    assert (stopped.exit_code, stopped.stdout) == (0, "stopped script.sql\n")
+    assert command.process.wait() == 143, command.said
+    events = [json.loads(line) for line in command.said.splitlines() if line.startswith("{")]
+    assert events[-1].items() >= {"event": "ended", "reason": "stopped"}.items()
+    assert {one["query"] for one in events if one["event"] == "batch"} >= {"out"}
+    assert [one for one in events if one["event"] in ("failed", "refused")] == []
+    assert panes("status", checkpoint).exit_code == 1
+    check_no_traceback(command)
+
+
+def check_no_traceback(command: Command) -> None:
+    """Spark's own daemon may say that its JVM has gone before it; no line of Panes is in any traceback."""
+    assert OURS.findall(command.said) == []
+
+
+def panes(*arguments: str) -> Result:
+    """Another process of the same user: this one."""
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, arguments)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def scraped(port: int) -> str:
+    """What Prometheus reads; nothing before it is served."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            return str(answer.read(), "utf-8")
+    except URLError:
+        return ""

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from panes.catalog import Sink, Stream
-from panes.connectors.options import named, names, one_of, required
+from panes.connectors.options import Known, named, names, one_of, required
 from panes.errors import PanesError
 from panes.secrets import has_reference
 
 CONNECTOR = "delta"
 STORAGE = "storage."  # options of the object store
 PROPERTY = "delta."  # properties of a table that is created
+STREAM_OPTIONS = Known(("path", "starting_version", "snapshot", "max_versions_per_trigger"), (STORAGE,))
+SINK_OPTIONS = Known(("path", "key", "create", "partition_by", "changelog"), (STORAGE, PROPERTY))
 SWITCH = ("true", "false")
 
 
@@ -47,8 +49,7 @@ def check_stream(stream: Stream) -> None:
 
 def delta_source(stream: Stream) -> DeltaSource:
     """A stream's options, if they can work."""
-    own = ("path", "starting_version", "snapshot", "max_versions_per_trigger")
-    options = named(CONNECTOR, stream.options, own, (STORAGE,))
+    options = named(CONNECTOR, stream.options, STREAM_OPTIONS)
     return DeltaSource(
         required(options, "path", "folder"),
         _number(options, "starting_version", 0),
@@ -65,8 +66,7 @@ def check_sink(sink: Sink) -> None:
 
 def delta_sink(sink: Sink) -> DeltaSink:
     """A sink's options, if they can work."""
-    own = ("path", "key", "create", "partition_by", "changelog")
-    options = named(CONNECTOR, sink.options, own, (STORAGE, PROPERTY))
+    options = named(CONNECTOR, sink.options, SINK_OPTIONS)
     made = [name for name in options if name == "partition_by" or name.lower().startswith(PROPERTY)]
     create = one_of(options, "create", SWITCH, "false") == "true"
     if made and not create:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from panes.catalog import Sink, Stream
-from panes.connectors.options import named, names, one_of, required
+from panes.connectors.options import Known, named, names, one_of, required
 from panes.errors import PanesError
 from panes.secrets import has_reference
 
 CONNECTOR = "jdbc"
+SINK_OPTIONS = Known(("url", "table", "user", "password", "driver", "key", "create", "changelog"))
 TABLE = re.compile(r"[\w$]+(\.[\w$]+)*")  # as it stands in SQL, since Spark writes it so
 
 
@@ -65,14 +66,14 @@ def check_stream(stream: Stream) -> None:
 def check_sink(sink: Sink) -> None:
     """Refuse what cannot work, as far as it is known: a reference is resolved when a query starts."""
     if sink.options["connector"] == CONNECTOR:
-        options = _named(sink)
+        options = named(CONNECTOR, sink.options, SINK_OPTIONS)
         if not any(has_reference(options.get(name, "")) for name in ("url", "table")):
             jdbc_sink(sink)
 
 
 def jdbc_sink(sink: Sink) -> JdbcSink:
     """A sink's options, if they can work."""
-    options = _named(sink)
+    options = named(CONNECTOR, sink.options, SINK_OPTIONS)
     dialect, options["url"] = _dialect(required(options, "url", "jdbc:postgresql://host:5432/database"))
     table = required(options, "table", "name")
     if TABLE.fullmatch(table) is None:
@@ -88,11 +89,6 @@ def jdbc_sink(sink: Sink) -> JdbcSink:
         one_of(options, "changelog", ("upsert", "rows"), "upsert") == "rows",
         spark,
     )
-
-
-def _named(sink: Sink) -> dict[str, str]:
-    own = ("url", "table", "user", "password", "driver", "key", "create", "changelog")
-    return named(CONNECTOR, sink.options, own, ())
 
 
 def _dialect(url: str) -> tuple[Dialect, str]:

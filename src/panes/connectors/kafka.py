@@ -11,7 +11,7 @@ from typing import Any
 
 from panes.catalog import Column, Sink, Stream
 from panes.connectors.kafka_values import check_values, partitions_in
-from panes.connectors.options import named, names, one_of, required
+from panes.connectors.options import Known, named, names, one_of, required
 from panes.errors import PanesError, suggestion
 from panes.secrets import has_reference
 
@@ -36,6 +36,10 @@ SPARK_NAMES = {
 SPARKS = ("startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "assign", "maxRecordsPerPartition",
           "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "kafkaConsumer.pollTimeoutMs")  # fmt: skip
 FORMAT_OPTIONS = ("json.", "csv.", "avro.")  # how options of Spark's reader of a format begin
+STREAM_OPTIONS = Known(
+    ("format", "avro_schema", *SPARK_NAMES, *SPARKS), (PASSED_ON, *FORMAT_OPTIONS), tuple(SPARK_NAMES.values())
+)
+SINK_OPTIONS = Known(("format", "bootstrap_servers", "topic", "key", "headers", "changelog"), (PASSED_ON, "json."))
 WHICH = ("subscribe", "subscribePattern", "assign")
 
 
@@ -95,8 +99,7 @@ def check_stream(stream: Stream) -> None:
 def kafka_source(stream: Stream) -> KafkaSource:
     """A stream's options, if they can work; its dead letters are read as it is."""
     stream = stream.dead_letters_of or stream
-    own = ("format", "avro_schema", *SPARK_NAMES, *SPARK_NAMES.values(), *SPARKS)
-    options = named(CONNECTOR, stream.options, own, (PASSED_ON, *FORMAT_OPTIONS))
+    options = named(CONNECTOR, stream.options, STREAM_OPTIONS)
     format_ = Format(one_of(options, "format", [one.value for one in Format], None))
     _check_format_options(options, format_)
     spark = _spark_options(options)
@@ -196,8 +199,7 @@ def check_sink(sink: Sink) -> None:
 
 def kafka_sink(sink: Sink) -> KafkaSink:
     """A sink's options, if they can work."""
-    own = ("format", "bootstrap_servers", "topic", "key", "headers", "changelog")
-    options = named(CONNECTOR, sink.options, own, (PASSED_ON, "json."))
+    options = named(CONNECTOR, sink.options, SINK_OPTIONS)
     one_of(options, "format", ("json",), "json")
     topic = required(options, "topic", "name")
     changes = one_of(options, "changelog", [one.value for one in Changes], None) if "changelog" in options else None

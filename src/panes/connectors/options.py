@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from panes.errors import PanesError, suggestion
 
 
-def named(
-    connector: str, options: Mapping[str, str], own: Collection[str], prefixes: tuple[str, ...]
-) -> dict[str, str]:
-    """Options by the names that the connector knows them by, without its own; those with a prefix are others' to check.
+@dataclass(frozen=True)
+class Known:
+    """The options that a connector knows by name, how those begin that others check, and other names of the same."""
 
-    >>> named("kafka", {"connector": "kafka", "Topic": "t", "KAFKA.group.id": "x"}, ["topic"], ("kafka.",))
+    names: tuple[str, ...]
+    prefixes: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+def named(connector: str, options: Mapping[str, str], own: Known) -> dict[str, str]:
+    """Options by the names that the connector knows them by, without its own.
+
+    >>> named("kafka", {"connector": "kafka", "Topic": "t", "KAFKA.group.id": "x"}, Known(("topic",), ("kafka.",)))
     {'topic': 't', 'kafka.group.id': 'x'}
     """
-    known = {name.lower(): name for name in own}
+    every = (*own.names, *own.aliases)
+    known = {name.lower(): name for name in every}
     found: dict[str, str] = {}
     for given, value in options.items():
         if given == "connector":
             continue
-        prefix = next((one for one in prefixes if given.lower().startswith(one)), None)
+        prefix = next((one for one in own.prefixes if given.lower().startswith(one)), None)
         name = known.get(given.lower()) if prefix is None else prefix + given[len(prefix) :]
         if name is None:
-            raise PanesError("stream-options", f"{connector} has no option {given}", None, suggestion(given, own))
+            raise PanesError("stream-options", f"{connector} has no option {given}", None, suggestion(given, every))
         found[name] = value
     return found
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from panes.catalog import Sink, Stream
-from panes.connectors.options import named, names, one_of, required
+from panes.connectors.options import Known, named, names, one_of, required
 from panes.errors import PanesError
 from panes.hiding import SECRET
 from panes.secrets import MASK, has_reference, without
 
 CONNECTOR = "postgres"
+STREAM_OPTIONS = Known(("url", "table", "password"))
+SINK_OPTIONS = Known(("url", "table", "password", "key", "create", "changelog"))
 SCHEMES = ("postgresql", "postgres")
 EXAMPLE = "postgresql://user@host:5432/database"
 CHANGES = ("upsert", "rows")
@@ -94,7 +96,7 @@ def check_sink(sink: Sink) -> None:
 
 def postgres_table(stream: Stream) -> PostgresTable:
     """A table's options, if they can work."""
-    options = _named(stream.options, ("url", "table", "password"))
+    options = named(CONNECTOR, stream.options, STREAM_OPTIONS)
     if stream.changelog or stream.heartbeat is not None:
         hint = "A table is read whole, for joins. Changes of a table come through Kafka: format = 'debezium-json'."
         raise PanesError("stream-options", f"{stream.name} is a table of PostgreSQL, and no stream", None, hint)
@@ -103,15 +105,11 @@ def postgres_table(stream: Stream) -> PostgresTable:
 
 def postgres_sink(sink: Sink) -> PostgresSink:
     """A sink's options, if they can work."""
-    options = _named(sink.options, ("url", "table", "password", "key", "create", "changelog"))
+    options = named(CONNECTOR, sink.options, SINK_OPTIONS)
     create = one_of(options, "create", ("true", "false"), "false") == "true"
     as_rows = one_of(options, "changelog", CHANGES, "upsert") == "rows"
     table = table_name(required(options, "table", "name"))
     return PostgresSink(database(options), table, names(options.get("key", "")), create, as_rows)
-
-
-def _named(options: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
-    return named(CONNECTOR, options, own, ())
 
 
 def database(options: Mapping[str, str]) -> Database:
