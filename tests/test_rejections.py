@@ -263,7 +263,7 @@ CLAUSES = [
     (late("SELECT rank() OVER (ORDER BY a) FROM changes", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (late("SELECT rank() OVER (ORDER BY a) FROM t EMIT CHANGES", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (
-        late(f"SELECT count(*) FROM (SELECT * FROM t JOIN untimed USING (k)) GROUP BY {TUMBLING}", "more"),
+        late(f"WITH w AS ({grouped(TUMBLING, 'window_end() AS k')}) SELECT lag(w.k) FROM w JOIN untimed USING (k)", "more"),
         "unsupported-clause",
         "LATE ROWS INTO more",
     ),
