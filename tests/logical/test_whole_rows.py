@@ -80,7 +80,7 @@ def test_every_list_hands_the_row_on(part: str, template: str) -> None:
 def test_parts_on_parts() -> None:
     """Each hands the row on; a part that has no stream does not."""
     found = spark_parts(
-        f"""INSERT INTO out
+        """INSERT INTO out
             WITH d AS (SELECT k, count(*) AS n FROM dim GROUP BY k), j AS (SELECT ts, k FROM t JOIN d USING (k))
             SELECT count(*) FROM (SELECT ts FROM j JOIN dim USING (k)) GROUP BY tumblingwindow('ss', 10)
             LATE ROWS INTO late"""
@@ -90,7 +90,9 @@ def test_parts_on_parts() -> None:
 
 def test_state_is_the_same_and_only_the_stream_is_whole() -> None:
     part = "SELECT ts, k FROM t JOIN dim USING (k)"
-    asking, plain = (physical_nodes(compiled(counted(part, end), known()).physical) for end in ("LATE ROWS INTO late", ""))
+    asking, plain = (
+        physical_nodes(compiled(counted(part, end), known()).physical) for end in ("LATE ROWS INTO late", "")
+    )
     sources = {node.stream: node.whole for node in asking if isinstance(node, DataSource)}
     assert sources == {"t": True, "dim": False}
     one, other = (next(node for node in nodes if isinstance(node, Window)) for nodes in (asking, plain))
