@@ -263,9 +263,18 @@ CLAUSES = [
     (late("SELECT rank() OVER (ORDER BY a) FROM changes", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (late("SELECT rank() OVER (ORDER BY a) FROM t EMIT CHANGES", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (
-        late(f"SELECT count(*) FROM (SELECT * FROM t JOIN untimed USING (k)) GROUP BY {TUMBLING}", "more"),
+        late(
+            f"WITH w AS ({grouped(TUMBLING + ', k', 'k, window_end() AS e')}), "
+            "j AS (SELECT e FROM w JOIN untimed USING (k)) SELECT lag(e) FROM j",
+            "more",
+        ),
         "unsupported-clause",
         "LATE ROWS INTO more",
+    ),
+    (
+        late(f"SELECT count(*) FROM (SELECT ts, hash(t.*) FROM t JOIN untimed USING (k)) GROUP BY {TUMBLING}", "more"),
+        "unsupported-clause",
+        "t",
     ),
     (late(f"SELECT count(*) FROM clocked GROUP BY {TUMBLING}", "more"), "unsupported-clause", "LATE ROWS INTO more"),
     (late(grouped(TUMBLING), "nowhere"), "unknown-sink", "LATE ROWS INTO nowhere"),

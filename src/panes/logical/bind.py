@@ -27,6 +27,7 @@ from panes.logical.plan import (
 from panes.logical.scope import Scope, resolve, resolve_call, scope_of
 from panes.logical.spark_query import SparkReader
 from panes.logical.traits import traits
+from panes.logical.whole_rows import carrying
 from panes.source import Span
 from panes.sql.expr import conjuncts
 from panes.sql.parser import parse_query_text
@@ -49,9 +50,9 @@ def bind(
     statement: Query | InsertInto, catalog: Catalog, functions: Functions, allocator: ColPlaceholderAllocator
 ) -> DataSink:
     """The logical plan of a query or INSERT."""
-    binder = Binder(catalog, functions, allocator, {}, count(1))
     query, sink = (statement.query, statement.sink) if isinstance(statement, InsertInto) else (statement, None)
     late = statement.late if isinstance(statement, InsertInto) else None
+    binder = Binder(catalog, functions, allocator, {}, count(1), whole_rows=late is not None)
     if isinstance(statement, InsertInto):
         _check_sink(statement.sink, statement.span, catalog)
     if late is not None:
@@ -137,7 +138,14 @@ def _spark(query: SparkStmt, binder: Binder) -> Plan:
     origins = tuple((one.name.lower(), one.origin) for one in outputs if one.origin is not None)
     types = {one: by_name[origin.input].type_of(origin.column) for one, origin in origins}
     columns = tuple(Column(one.name, types.get(one.name.lower())) for one in outputs)
-    return SparkQuery(query.sql, query.template, inputs, columns, origins, keeps_state)
+    plan = SparkQuery(query.sql, query.template, inputs, columns, origins, keeps_state)
+    return replace(plan, template=carrying(query, reader)) if binder.whole_rows and _may_be_late(plan) else plan
+
+
+def _may_be_late(plan: SparkQuery) -> bool:
+    """Whether rows of a stream come through Spark's part, with their time, to a first operator above it."""
+    known = traits(plan)
+    return known.streaming and known.time is not None and not has_panes_construct(plan)
 
 
 # ── SELECT ────────────────────────────────────────────────────────────────────────────────────────────────────────

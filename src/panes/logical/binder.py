@@ -20,6 +20,7 @@ class Binder:
     """What every query of one statement is bound against; `views` are those being expanded.
 
     `queries` counts them: views that read two views that read two views … are soon more than a plan can hold.
+    `whole_rows`: the stream's rows are carried whole, for LATE ROWS INTO.
     """
 
     catalog: Catalog
@@ -28,3 +29,4 @@ class Binder:
     ctes: Mapping[str, tuple[Query, Binder]]
     queries: Iterator[int]
     views: tuple[str, ...] = ()
+    whole_rows: bool = False

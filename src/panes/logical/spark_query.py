@@ -71,7 +71,7 @@ class SparkReader:
                 return None
 
     def _table(self, table: exp.Table) -> Outputs:
-        query = self._cte(table)
+        query = self.cte(table)
         if query is not None:
             return self.outputs(query)
         name = table_name(table).lower()
@@ -80,7 +80,8 @@ class SparkReader:
             return None
         return [Output(column, Origin(name, column.lower())) for column in known.visible]
 
-    def _cte(self, table: exp.Table) -> exp.Expr | None:
+    def cte(self, table: exp.Table) -> exp.Expr | None:
+        """The query of a WITH inside this one that a table names."""
         return _cte(table) if self._has_with else None
 
     @cached_property
@@ -137,13 +138,13 @@ class SparkReader:
         for united in tree.find_all(exp.SetOperation):
             if (united.args.get("distinct") or not isinstance(united, exp.Union)) and self.reads_stream(united):
                 hint = "UNION ALL unites streams."
-                raise PanesError("unsupported-clause", f"{_word(united)} on a stream", self._span(united), hint)
+                raise PanesError("unsupported-clause", f"{_word(united)} on a stream", self.span(united), hint)
         found = list(_read_in_from(tree))
         known = {id(select) for select in found}
         for select in tree.find_all(exp.Select):
             if id(select) not in known and self.reads_stream(select):
                 hint = "IN and EXISTS test a stream against tables: join streams in FROM."
-                raise PanesError("unsupported-clause", "a stream inside an expression", self._span(select), hint)
+                raise PanesError("unsupported-clause", "a stream inside an expression", self.span(select), hint)
         kept = [self._keeps(select) for select in found]  # each is checked
         return any(kept)
 
@@ -160,7 +161,7 @@ class SparkReader:
     def reads_stream(self, tree: exp.Expr) -> bool:
         """Whether rows of a stream come out of a relation."""
         for table in tree.find_all(exp.Table):
-            query = self._cte(table)
+            query = self.cte(table)
             found = self.inputs.get(table_name(table).lower())
             if self.reads_stream(query) if query is not None else found is not None and found.streaming:
                 return True
@@ -173,7 +174,7 @@ class SparkReader:
         group = select.args.get("group")
         hint = "Group by a window of the stream's time: tumblingwindow('mi', 10), or Spark's window(ts, '10 minutes')."
         message = "Spark would keep every group of this aggregation forever"
-        raise PanesError("unbounded-state", message, self._span(group or select), hint)
+        raise PanesError("unbounded-state", message, self.span(group or select), hint)
 
     def _is_timed(self, key: exp.Expr, select: exp.Select) -> bool:
         if isinstance(key, exp.Anonymous | exp.Func) and (key.name or key.sql_name()).lower() in TIME_WINDOWS:
@@ -197,7 +198,7 @@ class SparkReader:
             if not any((name, one) in pairs and (one, name) in pairs for one in joined):
                 message = "Spark would keep every row of these streams forever"
                 hint = "Bound their times both ways: ON … AND a.ts BETWEEN b.ts AND b.ts + INTERVAL 1 HOUR."
-                raise PanesError("unbounded-state", message, self._span(select.args["joins"][0]), hint)
+                raise PanesError("unbounded-state", message, self.span(select.args["joins"][0]), hint)
             joined.add(name)
 
     def _orders(self, select: exp.Select) -> Iterator[tuple[str, str]]:
@@ -237,7 +238,7 @@ class SparkReader:
             return column.table.lower() or (names[0] if len(names) == 1 else None)
         return None
 
-    def _span(self, tree: exp.Expr) -> Span | None:
+    def span(self, tree: exp.Expr) -> Span | None:
         """Where a part of the query was written: what its leaves cover."""
         places = [leaf.meta["start"] for leaf in tree.find_all(exp.Identifier, exp.Literal) if "start" in leaf.meta]
         return span_of(self.tokens[min(places) : max(places) + 1]) if places else None

@@ -1,4 +1,4 @@
-"""Where LATE ROWS INTO can stand: a row must be able to be late, and to be known when it is."""
+"""Where LATE ROWS INTO can stand: a row must be able to be late, and to come whole to the operator that drops it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from panes.errors import PanesError
 from panes.logical import plan as logical
-from panes.physical.chain import Stateful
+from panes.physical.chain import Stateful, operators_below
 from panes.physical.plan import Plan, SparkQuery, children
 from panes.sql.statements import LateRowsClause
 
@@ -14,18 +14,17 @@ WATERMARK = "_watermark"  # the column with the clock that a late row has missed
 
 
 def check_late_rows(statement: logical.DataSink, plan: Plan, clause: LateRowsClause) -> None:
-    """Refuse LATE ROWS INTO where no row is late, or where only Spark knows what it has made of the stream's rows."""
+    """Refuse LATE ROWS INTO where no row is late, or where late rows would have to pass a part that Spark runs."""
     nodes = list(_nodes(plan))
     if not any(isinstance(node, Stateful) and node.placement.late for node in nodes):
         hint = "Rows are late for windows, stateful functions and OVER on a stream with a watermark: leave it out here."
         raise PanesError("unsupported-clause", "LATE ROWS INTO where nothing can be late", clause.span, hint)
-    if any(isinstance(node, SparkQuery) for node in nodes):
-        hint = "Write the part that Spark runs to a sink, and read that as a stream."
-        raise PanesError(
-            "unsupported-clause", "LATE ROWS INTO of a query in which Spark runs a part", clause.span, hint
-        )
+    if any(isinstance(node, SparkQuery) and operators_below(node) for node in nodes):
+        text = "LATE ROWS INTO of a query in which Spark runs a part above the first operator"
+        hint = "Write the result of that operator to a sink, and read that as a stream."
+        raise PanesError("unsupported-clause", text, clause.span, hint)
     for stream in _sources(statement):
-        taken = stream.stream.column(WATERMARK)
+        taken = stream.stream.column(WATERMARK) if stream.stream.streaming else None
         if taken is not None:
             text = f"the stream {stream.stream.name} has a column {taken.name}, as late rows have"
             raise PanesError("unsupported-clause", text, clause.span, "Give the column another name.")

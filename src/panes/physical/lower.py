@@ -139,7 +139,7 @@ def _source(plan: logical.DataSource, lowering: Lowering) -> Lowered:
         for one in stream.columns
         if one.computed is not None and one.name.lower() in read
     )
-    whole = lowering.late_into is not None
+    whole = lowering.late_into is not None and stream.streaming
     source: Plan = DataSource(stream.name, plan.columns, stream.streaming, stream.changelog, computed, whole)
     has_clock = stream.streaming or stream.state_ttl is not None  # in a batch, state expires as in a stream
     clocked = lowering.keeps_state and has_clock and not stream.changelog

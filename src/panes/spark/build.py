@@ -69,7 +69,8 @@ class Builder:
             case physical.DataSource(streaming=True) if reader is Reader.OPERATOR:
                 return self._with_control(plan)
             case physical.DataSource():
-                return self.source(plan.stream).select(*_columns(plan))
+                source = self.source(plan.stream)
+                return source.selectExpr(*_columns(plan), *_whole(plan, source))
             case physical.Watermark(input=input_, time=time, delay=delay):
                 rows = self.rows(input_, reader)
                 return _clocked(rows, time, delay, reader) if rows.isStreaming else rows
@@ -122,9 +123,9 @@ class Builder:
     def _with_control(self, plan: physical.DataSource) -> DataFrame:
         """A stream's rows, and beside them the end of the input and heartbeats."""
         source = self.source(plan.stream)
-        whole = [_whole(source)] if plan.whole else []
         scripted = [name for name in (NOW, STARTED, CONTROL) if name in source.columns]
-        return self._controlled(source.selectExpr(*_columns(plan), *whole, *scripted), [plan.stream])
+        rows = source.selectExpr(*_columns(plan), *_whole(plan, source), *scripted)
+        return self._controlled(rows, [plan.stream])
 
     def _controlled(self, rows: DataFrame, streams: Iterable[str]) -> DataFrame:
         """Rows, and beside them the end of the input and the heartbeats of these streams."""
@@ -144,10 +145,10 @@ def _columns(plan: physical.DataSource) -> list[str]:
     return [*(quoted(name) for name in plan.columns), *([CHANGE] if plan.changelog else [])]
 
 
-def _whole(source: DataFrame) -> str:
-    """The whole row of a stream, as it comes from there."""
-    names = [name for name in source.columns if name not in HIDDEN]
-    return f"struct({', '.join(quoted(name) for name in names)}) AS {WHOLE}"
+def _whole(plan: physical.DataSource, source: DataFrame) -> list[str]:
+    """The whole row of a stream, as it comes from there, where it may be late."""
+    names = [quoted(name) for name in source.columns if name not in HIDDEN]
+    return [f"struct({', '.join(names)}) AS {WHOLE}"] if plan.whole else []
 
 
 def _mark(reader: Reader, changelog: bool) -> str | None:
@@ -170,7 +171,7 @@ def _filtered(below: DataFrame, predicates: Sequence[str], mark: str | None) -> 
 
 def _carried(reader: Reader, changelog: bool) -> Collection[str]:
     """What goes along with every row beside its columns."""
-    return HIDDEN if reader is Reader.OPERATOR else (CHANGE, PASS, LATE) if changelog else (LATE,)
+    return HIDDEN if reader is Reader.OPERATOR else (CHANGE, PASS, LATE) if changelog else (LATE, WHOLE)
 
 
 def _projected(below: DataFrame, fields: Sequence[physical.Output], carried: Collection[str]) -> DataFrame:

@@ -117,7 +117,7 @@ def _starts_clause(tokens: Tokens, index: int, word: str, seen: Sequence[str]) -
     if word == "SELECT":
         return before is None or before.word in (*SET_OPERATIONS, "ALL", "DISTINCT")
     if word == "FROM":
-        return "FROM" not in seen and not _is_distinct_from(tokens, index)
+        return "FROM" not in seen and not is_distinct_from(tokens, index)
     if before is None or not (ends_operand(before) or before.text == "*"):
         return word in ("WHERE", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY") and before is not None
     match word:
@@ -134,7 +134,8 @@ def _starts_clause(tokens: Tokens, index: int, word: str, seen: Sequence[str]) -
     return word in CLAUSES or word in FOREIGN
 
 
-def _is_distinct_from(tokens: Tokens, index: int) -> bool:
+def is_distinct_from(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a FROM is that of `a IS DISTINCT FROM b`."""
     return tokens[index - 1].word == "DISTINCT" and tokens[index - 2].word in ("IS", "NOT")
 
 

@@ -296,6 +296,7 @@ def _spark_query(tokens: tuple[Token, ...], ctes: tuple[Cte, ...], context: Cont
         ctes,
         tree,
         tokens,
+        places,
         query_clauses(tokens),
         span_of(tokens),
     )

@@ -107,7 +107,8 @@ class SparkStmt:
     """A query without a Panes construct that has clauses only Spark knows: joins, unions, GROUP BY without a window.
 
     `template` is the text with a placeholder in braces for each table, since tables are handed to Spark as DataFrames:
-    no view of the user's is replaced, and none is left behind. The positions in `tree` are indices into `tokens`.
+    no view of the user's is replaced, and none is left behind. The positions in `tree` are indices into `tokens`, and
+    `places` says where tables stand there, and what the template has in their places.
     """
 
     sql: str
@@ -116,6 +117,7 @@ class SparkStmt:
     ctes: tuple[Cte, ...] = ()
     tree: exp.Expr = field(default_factory=exp.Select, compare=False, repr=False)
     tokens: tuple[Token, ...] = field(default=(), compare=False, repr=False)
+    places: Mapping[tuple[int, int], str] = field(default_factory=dict, compare=False, repr=False)
     clauses: tuple[tuple[str, Span], ...] = field(default=(), compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 

@@ -37,12 +37,20 @@ def escaped(sql: str) -> str:
     return sql.replace("{", "{{").replace("}", "}}")
 
 
-def template_of(tokens: Sequence[Token], tables: Mapping[tuple[int, int], str]) -> str:
-    """The text of a query with these references in the places of its tables, `first..last` of token indices."""
+def template_of(
+    tokens: Sequence[Token], tables: Mapping[tuple[int, int], str], added: Mapping[int, str] | None = None
+) -> str:
+    """The text of a query with these references in the places of its tables, `first..last` of token indices.
+
+    `added` are columns that end a SELECT list: each stands before the FROM at its index.
+    """
+    places = {**tables, **{(at, at - 1): column for at, column in (added or {}).items()}}
     done: list[Token] = []
     position = 0
-    for (first, last), reference in sorted(tables.items()):
-        done += [*_escaped(tokens[position:first]), mark(reference, TokenType.VAR, tokens[first].span)]
+    for (first, last), text in sorted(places.items()):
+        span = tokens[first].span
+        comma = [mark(",", TokenType.COMMA, span)] if last < first else []
+        done += [*_escaped(tokens[position:first]), *comma, mark(text, TokenType.VAR, span)]
         position = last + 1
     return text_of([*done, *_escaped(tokens[position:])])
 
