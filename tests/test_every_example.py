@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from docs.markdown_page import blocks_of
 from pyspark.sql import SparkSession
 from spark.input_files import at
 from spark.kafka.topics import make, send, taken, without_repeats
 from typer.testing import CliRunner
 
 from panes.cli.main import app
+from panes.testing.markdown import blocks_of
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[1]

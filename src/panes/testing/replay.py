@@ -2,60 +2,46 @@
 
 from __future__ import annotations
 
-import json
+import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    LongType,
-    MapType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import BooleanType, DataType, LongType, TimestampType
 
 from panes.catalog import heartbeats
 from panes.engine import Engine
-from panes.kernels.changelog.changes import BEFORE, CHANGE, DELETE
-from panes.options import StreamOptions
+from panes.kernels.late_rows import CLOCK, LATE, ROW
 from panes.physical.chain import reads_through_spark
+from panes.physical.late_rows import WATERMARK
 from panes.spark.pack import CONTROL, NOW, STARTED
 from panes.spark.progress import counters_of
 from panes.spark.refusals import underlined_in, whole
 from panes.spark.slow_start import MOST_SLOW_STARTS, was_too_slow
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Stream(StreamOptions):
-    """A scripted stream: rows in schema order, one inner list per micro-batch. Times without a zone are UTC.
-
-    Its other options are those of `engine.stream`.
-    """
-
-    schema: str
-    batches: Sequence[Sequence[Sequence[Any]]] = ()
+from panes.testing.declared import DeclaredStream, Stream
+from panes.testing.row_files import plain, publish, write_rows
+from panes.testing.sameness import Row, table_of
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What came out. `batches` has one list per scripted micro-batch, and one for the flush if there was one."""
+    """What came out. `batches` has one list per scripted micro-batch, and one for the flush if there was one.
+
+    `late` has the late rows of an INSERT with LATE ROWS INTO, in as many lists.
+    """
 
     batches: list[list[Row]]
     progress: list[Any] = field(repr=False)
     schemas: list[str] = field(repr=False)  # one for each micro-batch that Spark ran
+    late: list[list[Row]] = field(default_factory=list, repr=False)
+    columns: list[str] = field(default_factory=list, repr=False)
 
     @property
     def rows(self) -> list[Row]:
@@ -72,23 +58,12 @@ class Replay:
         return sum(counters_of(progress).get(name, 0) for progress in self.progress)
 
 
-def table_of(rows: Sequence[Row]) -> list[Row]:
-    """What rows add up to; those of a changelog are inserted and deleted as their change type says."""
-    kept: list[Row] = []
-    for row in rows:
-        values = {name: value for name, value in row.items() if name != CHANGE}
-        if row.get(CHANGE) in (DELETE, BEFORE):
-            kept.remove(values)
-        else:
-            kept.append(values)
-    return kept
-
-
 def replay(
     sql: str,
     *,
     flush: bool = True,
     restart_after: Sequence[int] = (),
+    kill_in: Sequence[int] = (),
     shards: int | None = None,
     clock: Sequence[str | datetime] = (),
     spark: SparkSession | None = None,
@@ -98,8 +73,10 @@ def replay(
     """Run a query over scripted micro-batches, each with the no-data micro-batches that it causes.
 
     `flush=False` leaves the end of the input out; `restart_after=[1]` stops and restarts from the checkpoint after
-    micro-batch 1; `clock` sets the micro-batch timestamps of streams in arrival mode and of those with an idle_timeout;
-    `setup` is called with every engine before the query is compiled.
+    micro-batch 1; `kill_in=[1]` lets micro-batch 1 die when its output has been computed, and run again after a
+    restart, so that its output counts once (the flush has the number behind the last one); `clock` sets the
+    micro-batch timestamps of streams in arrival mode and of those with an idle_timeout; `setup` is called with every
+    engine before the query is compiled.
 
     >>> from panes.testing import Stream, replay
     >>> out = replay(
@@ -116,9 +93,21 @@ def replay(
     """
     folder = Path(tempfile.mkdtemp(prefix="panes-replay-"))
     try:
-        return _Run(sql, streams, folder, spark, shards, setup, clock).run(flush, frozenset(restart_after))
+        run = _Run(sql, streams, folder, spark, shards, setup, clock)
+        return run.run(flush, frozenset(restart_after), frozenset(kill_in))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class Killed(Exception):  # noqa: N818 - nothing is wrong with it
+    """A micro-batch that dies because the test says so."""
+
+
+def _is_no_kill(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], Killed)
+
+
+logging.getLogger("py4j.clientserver").addFilter(_is_no_kill)  # it logs whatever a callback raises, with its stack
 
 
 @dataclass
@@ -130,16 +119,27 @@ class _Outputs:
 
     rows: dict[int, list[Row]] = field(default_factory=dict)
     schemas: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    late: list[Row] = field(default_factory=list)
+    kill: bool = False  # the next micro-batch is to die
+    killed: bool = False
 
     def collect(self, df: DataFrame, batch: int) -> None:
         self.schemas.append(df.schema.simpleString())
-        self.rows[batch] = [_plain(row) for row in df.toArrow().to_pylist()]
+        self.columns = [name for name in df.columns if name != LATE]
+        rows = [plain(row) for row in df.toArrow().to_pylist()]
+        if self.kill:
+            self.kill, self.killed = False, True
+            raise Killed
+        self.rows[batch] = rows
 
-    def take(self) -> list[Row]:
-        """What came out since the last call."""
+    def take(self) -> tuple[list[Row], list[Row]]:
+        """What came out since the last call, and the late rows."""
         taken = [row for batch in sorted(self.rows) for row in self.rows[batch]]
         self.rows.clear()
-        return taken
+        late = [{**row[LATE][ROW], WATERMARK: row[LATE][CLOCK]} for row in taken if row.get(LATE) is not None]
+        kept = [row for row in taken if row.get(LATE) is None]
+        return [{name: value for name, value in row.items() if name != LATE} for row in kept], late
 
 
 @dataclass
@@ -156,30 +156,31 @@ class _Run:
     started: int = 0  # the first micro-batch of this run
     query: StreamingQuery = field(init=False)
 
-    def run(self, flush: bool, restarts: frozenset[int]) -> Replay:
+    def run(self, flush: bool, restarts: frozenset[int], kills: frozenset[int]) -> Replay:
         count = max((len(stream.batches) for stream in self.streams.values()), default=0)
         if self.clock and len(self.clock) != count:
             raise ValueError(f"clock has {len(self.clock)} times for {count} micro-batches")
         control = self.folder / "control"
         for name in ("control", *self.streams):
             (self.folder / name).mkdir()
-        batches: list[list[Row]] = []
+        outputs: list[tuple[list[Row], list[Row]]] = []
         self.query = self._start()
         try:
             for number in range(count):
                 for name in self.streams:
                     self._write(name, number)
-                batches.append(self._output())
+                outputs.append(self._output(number in kills))
                 if number in restarts:
                     self._stop()
                     self.started = min(number + 1, count - 1)
                     self.query = self._start()
             if flush:
-                _publish(control / "ended.json", '{"ended": true}')
-                batches.append(self._output())
+                publish(control / "ended.json", '{"ended": true}')
+                outputs.append(self._output(count in kills))
         finally:
             self._stop()
-        return Replay(batches, self.progress, self.outputs.schemas)
+        (batches, late) = ([one[part] for one in outputs] for part in (0, 1))
+        return Replay(batches, self.progress, self.outputs.schemas, late, self.outputs.columns)
 
     def _start(self) -> StreamingQuery:
         from panes.spark.build import Builder
@@ -196,7 +197,11 @@ class _Run:
             df = reader.json(str(self.folder / name))
             own = df.drop(NOW, STARTED, CONTROL)
             self.fields[name] = [(one.name, one.dataType) for one in own.schema.fields]
-            engine.stream(name, own, **stream.keywords())
+            if isinstance(stream, DeclaredStream):
+                engine.catalog.streams.put(stream.declared)
+                df = stream.computed(df)
+            else:
+                engine.stream(name, own, **stream.keywords())
             engine.frames[name.lower()] = df
         if self.setup is not None:
             self.setup(engine)
@@ -226,12 +231,14 @@ class _Run:
             beat = (*[None] * len(self.fields[name]), now, started, None)
             rows = [(*row, now, started, False) for row in rows] or [beat]
         if rows or number < len(stream.batches):
-            _write(self.folder / name, number, rows, fields)
+            write_rows(self.folder / name, number, rows, fields)
 
-    def _output(self) -> list[Row]:
-        """What came out since the last call."""
+    def _output(self, kill: bool) -> tuple[list[Row], list[Row]]:
+        """What came out since the last call, and late rows; `kill` lets a micro-batch die on the way."""
+        self.outputs.kill = kill
         self._process()
         self._note()
+        self.outputs.kill = False
         return self.outputs.take()
 
     def _process(self) -> None:
@@ -242,6 +249,11 @@ class _Run:
                 self.query.processAllAvailable()
                 return
             except StreamingQueryException as failure:
+                if self.outputs.killed:
+                    self.outputs.killed = False
+                    self._note()
+                    self.query = self._start()
+                    continue
                 slow_starts += 1
                 if slow_starts > MOST_SLOW_STARTS or not was_too_slow(self.query, failure):
                     raise
@@ -257,60 +269,8 @@ class _Run:
         self.progress += [one for one in self.query.recentProgress if (one.runId, one.batchId) not in seen]
 
 
-def _write(folder: Path, number: int, rows: Sequence[Sequence[Any]], fields: Sequence[tuple[str, DataType]]) -> None:
-    lines = []
-    for row in rows:
-        if len(row) != len(fields):
-            raise ValueError(f"a row has {len(row)} values for {len(fields)} columns: {row!r}")
-        values = {name: _encoded(value, type_) for (name, type_), value in zip(fields, row, strict=True)}
-        lines.append(json.dumps({name: value for name, value in values.items() if value is not None}, default=str))
-    _publish(folder / f"{number:06}.json", "\n".join(lines))
-
-
-def _publish(path: Path, text: str) -> None:
-    """A file that Spark's file source sees only when it is complete."""
-    hidden = path.with_name(f".{path.name}")
-    hidden.write_text(text + "\n", encoding="utf-8")
-    hidden.rename(path)
-
-
-def _encoded(value: Any, type_: DataType) -> Any:
-    """A value as Spark's JSON reader takes it. A struct is a dictionary, or its values in order."""
-    if value is None:
-        return None
-    match type_:
-        case TimestampType() | TimestampNTZType():
-            moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-            zoned = isinstance(type_, TimestampType) and moment.tzinfo is None
-            return (moment.replace(tzinfo=UTC) if zoned else moment).isoformat()
-        case StructType(fields=fields):
-            values = [value.get(one.name) for one in fields] if isinstance(value, dict) else value
-            return {one.name: _encoded(each, one.dataType) for one, each in zip(fields, values, strict=True)}
-        case ArrayType(elementType=inner):
-            return [_encoded(one, inner) for one in value]
-        case MapType(valueType=inner):
-            return {key: _encoded(one, inner) for key, one in value.items()}
-        case _:
-            return value.isoformat() if isinstance(value, date) else value
-
-
 def _micros(moment: str | datetime) -> int:
     """Microseconds since 1970; a time without a zone is UTC."""
     given = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     zoned = given if given.tzinfo is not None else given.replace(tzinfo=UTC)
     return (zoned - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-
-
-def _plain(row: Row) -> Row:
-    return {name: _plain_value(value) for name, value in row.items()}
-
-
-def _plain_value(value: Any) -> Any:
-    """Times as naive UTC."""
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC).replace(tzinfo=None)
-    if isinstance(value, list):
-        return [_plain_value(one) for one in value]
-    if isinstance(value, dict):
-        return _plain(value)
-    return value
