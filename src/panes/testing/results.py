@@ -93,7 +93,7 @@ def _mismatches(case: Case, ready: Runnable, spark: SparkSession) -> list[Mismat
         if block.language == "error":
             found.append(Mismatch(block, block.text, "an error is expected, but the query does not fail"))
         else:
-            found += _mismatch(block, actual_text(block, runs[way]), _inexact(runs[way].rows))
+            found += _mismatch(block, actual_text(block, runs[way]), inexact_columns(runs[way].rows))
     return found
 
 
@@ -117,7 +117,8 @@ def rows_text(batches: Sequence[Sequence[Mapping[str, object]]]) -> str:
     return text_of_rows(columns, [[[row[name] for name in columns] for row in batch] for batch in batches])
 
 
-def _inexact(rows: Sequence[Row]) -> frozenset[str]:
+def inexact_columns(rows: Sequence[Row]) -> frozenset[str]:
+    """The columns that hold numbers that may be written with other digits."""
     return frozenset(name for row in rows for name, value in row.items() if isinstance(value, float | Decimal))
 
 

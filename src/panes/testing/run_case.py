@@ -79,7 +79,7 @@ def run_stream(
     spark: SparkSession | None = None,
 ) -> Replay:
     """What comes out of a case's query over these micro-batches; what fails in it is raised as an error of Panes."""
-    streams = {name: _declared(given, batches[name], bool(case.clock)) for name, given in case.streams.items()}
+    streams = {name: declared_stream(given, batches[name], bool(case.clock)) for name, given in case.streams.items()}
     try:
         return replay(
             case.query.text,
@@ -97,7 +97,7 @@ def run_stream(
         raise (failed if failed is not None else error) from None
 
 
-def _declared(given: Input, batches: Sequence[Rows], has_clock: bool) -> DeclaredStream:
+def declared_stream(given: Input, batches: Sequence[Rows], has_clock: bool) -> DeclaredStream:
     """The stream as SQL declares it, without dead letters; without a clock none is idle, and no time passes."""
     stream = replace(
         given.stream,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from panes.testing.cases import Case, cases_of
+from panes.testing.check_promise import Verdict, check_promise
 from panes.testing.inputs import CaseError
 from panes.testing.markdown import rewrite
 from panes.testing.results import NO_OPTIONS, Mismatch, Options, mismatches
 from panes.testing.setup import Setup, load_setup
+from panes.testing.variants import Wish
 
 NAMES = ("test_*.md", "*_test.md")
 
@@ -29,10 +31,12 @@ class Outcome:
     mismatches: tuple[Mismatch, ...] = ()
     error: Exception | None = None
     updated: bool = False
+    verdict: Verdict | None = None
 
     @property
     def passed(self) -> bool:
-        return self.updated or (not self.mismatches and self.error is None)
+        found = self.verdict is not None and self.verdict.difference is not None
+        return not self.mismatches and self.error is None and not found
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:
@@ -54,38 +58,36 @@ def read_cases(path: Path, word: str = "") -> tuple[list[Case], Outcome | None]:
     return [case for case in cases if word.lower() in f"{path}::{case.name}".lower()], None
 
 
-def run_case(case: Case, spark: SparkSession, options: Options = NO_OPTIONS, update: bool = False) -> Outcome:
-    """Run one case; with `update` its blocks are rewritten to what is so."""
+def run_case(
+    case: Case,
+    spark: SparkSession,
+    options: Options = NO_OPTIONS,
+    update: bool = False,
+    wish: Wish | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Outcome:
+    """Run one case, and other ways for its rows to come if that is wished; with `update` its blocks are rewritten."""
     began = time.monotonic()
     wrong: tuple[Mismatch, ...] = ()
+    verdict: Verdict | None = None
     error: Exception | None = None
     try:
-        wrong = tuple(mismatches(case, options, setups_of(case), spark))
+        setups = setups_of(case)
+        wrong = tuple(mismatches(case, options, setups, spark))
+        if wish is not None and (update or not wrong):
+            verdict = check_promise(case, options, setups, wish, spark, progress)
     except Exception as failed:  # it is this case's, and the others go on
         error = failed
     rewritten = update and error is None and bool(wrong) and all(one.block.text != one.actual for one in wrong)
     if rewritten:
         for one in wrong:
             rewrite(case.path, one.block.number, one.actual)
-    return Outcome(case.path, case.name, case.line, time.monotonic() - began, wrong, error, rewritten)
+    took = time.monotonic() - began
+    return Outcome(case.path, case.name, case.line, took, () if rewritten else wrong, error, rewritten, verdict)
 
 
 def setups_of(case: Case) -> list[Setup]:
     """What the file's setup blocks name, looked for beside it and in the working folder."""
     folders = (case.path.parent.resolve(), Path.cwd())
-    return [
-        load_setup(line, folders, block.line) for block in case.setup for line in block.text.split("\n") if line.strip()
-    ]
-
-
-def run_all(
-    cases: Sequence[Case],
-    spark: SparkSession,
-    options: Options = NO_OPTIONS,
-    update: bool = False,
-    begins: Callable[[Case], None] = lambda case: None,
-) -> Iterator[Outcome]:
-    """Run cases one after the other."""
-    for case in cases:
-        begins(case)
-        yield run_case(case, spark, options, update)
+    texts = ((line, block.line) for block in case.setup for line in block.text.split("\n"))
+    return [load_setup(text, folders, line) for text, line in texts if text.strip()]
