@@ -59,7 +59,7 @@ def test(
 
     panes test tests/test_totals.md --update   [dim]writes what comes out into the file: read the diff[/dim]
 
-    panes test tests --cuts 100 --kills 5   [dim]other micro-batches, orders, restarts and shards: the same result?[/dim]
+    panes test tests --cuts 100 --kills 5   [dim]other micro-batches, orders, restarts, shards[/dim]
 
     [bold]Exit codes[/bold]: 0 if all cases pass; 1 if any fails; 2 if the command line is wrong or there is no case.
     """
