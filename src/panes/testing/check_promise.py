@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from pyspark.sql import SparkSession
 
@@ -81,6 +82,8 @@ def _checked(case: Case, ready: Runnable, wish: Wish, spark: SparkSession, progr
             return Verdict(0, f"the query fails by itself: {text.splitlines()[0]}")
         case Counterexample():
             return _told(case, ready, found, wish, what)
+        case _:
+            assert_never(found)
 
 
 def _can_repeat(ready: Runnable) -> bool:
@@ -103,6 +106,8 @@ def _note(what: Covered) -> str:
             return f"rows not shuffled: {what.why}"
         case Freedom.RESTARTS:
             return f"restarts, kills and shards only: {what.why}"
+        case _:
+            assert_never(what.freedom)
 
 
 def _told(case: Case, ready: Runnable, found: Counterexample, wish: Wish, what: Covered) -> Verdict:
