@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from panes.cli.main import app
 from panes.testing import Stream, replay
 from panes.testing.suite import read_cases, run_case
+from panes.testing.variants import Wish
 
 pytestmark = pytest.mark.spark
 
@@ -187,6 +188,17 @@ def test_what_is_right_stays_right(spark: SparkSession, tmp_path: Path) -> None:
     spark.sparkContext.setLogLevel("ERROR")
     assert done.exit_code == 0, done.output
     assert "(2 variants, " in done.output
+
+
+@pytest.mark.slow
+def test_an_insert_with_late_rows_is_compared_with_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    late, rows = "---\n2024-01-01 00:00:02 | a | 4\n", SQL + INPUT
+    file = tmp_path / "test_sums.md"
+    file.write_text(rows.replace(late, "") + "```output table\nk | s\na | 1\na | 2\n```\n", encoding="utf-8")
+    (case,), _ = read_cases(file)
+    outcome = run_case(case, spark, wish=Wish(2, seed=1))
+    assert outcome.passed and outcome.verdict is not None
+    assert (outcome.verdict.tried, outcome.verdict.note) == (2, "")
 
 
 def test_a_micro_batch_that_dies_counts_once(spark: SparkSession) -> None:

@@ -19,6 +19,8 @@ from panes.spark.refusals import underlined_in, whole
 from panes.testing.declared import DeclaredStream, Stream
 from panes.testing.row_files import publish, write_rows
 
+STREAMS, CONTROL_FOLDER = "streams", "control"
+
 
 @dataclass
 class Part:
@@ -42,17 +44,18 @@ class Part:
 
     def folders(self, folder: Path) -> None:
         """Make the folders that its streams are read from."""
-        for name in ("control", *self.streams):
-            (folder / name).mkdir(parents=True)
+        (folder / CONTROL_FOLDER).mkdir(parents=True)
+        for name in self.streams:
+            (folder / STREAMS / name).mkdir(parents=True)
 
     def frame(self, spark: SparkSession | None, folder: Path) -> DataFrame:
         """Its result; it is compiled anew at each start, as a user's program would."""
         engine = Engine(spark, shards=self.shards)
         for name, stream in self.streams.items():
-            self._declare(engine, name, stream, folder / name)
+            self._declare(engine, name, stream, folder / STREAMS / name)
         if self.setup is not None:
             self.setup(engine)
-        ended = engine.spark.readStream.schema("ended boolean").json(str(folder / "control"))
+        ended = engine.spark.readStream.schema("ended boolean").json(str(folder / CONTROL_FOLDER))
         beats = {} if self.clock else heartbeats(engine.catalog.streams)
         builder = Builder(engine.spark, engine.frames, engine.shards, engine.functions, ended, beats)
         plan = engine.compile(self.sql).physical
@@ -90,11 +93,11 @@ class Part:
                 beat = (*[None] * len(self.fields[name]), now, first, None)
                 rows = [(*row, now, first, False) for row in rows] or [beat]
             if rows or number < len(stream.batches):
-                write_rows(folder / name, number, rows, fields)
+                write_rows(folder / STREAMS / name, number, rows, fields)
 
     def end(self, folder: Path) -> None:
         """The end of the input."""
-        publish(folder / "control" / "ended.json", '{"ended": true}')
+        publish(folder / CONTROL_FOLDER / "ended.json", '{"ended": true}')
 
 
 def _micros(moment: str | datetime) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -78,6 +78,16 @@ def replay(
     >>> out.batches
     [[], [{'k': 'a', 's': 1}], [{'k': 'a', 's': 2}]]
     """
-    part = Part(sql, streams, shards, setup, clock)
+    return replayed(Part(sql, streams, shards, setup, clock), spark, flush, restart_after, kill_in)
+
+
+def replayed(
+    part: Part,
+    spark: SparkSession | None,
+    flush: bool,
+    restart_after: Collection[int],
+    kill_in: Collection[int],
+) -> Replay:
+    """What comes out of one query alone."""
     (done,) = run_parts([part], spark, flush, restart_after, kill_in)
     return Replay(done.batches, done.progress, done.schemas, done.late, done.columns)

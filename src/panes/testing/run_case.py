@@ -19,11 +19,13 @@ from panes.spark.build import Builder
 from panes.spark.failures import failure_of
 from panes.spark.refusals import underlined_in, whole
 from panes.spark.sources import with_computed
+from panes.sql.statements import InsertInto
 from panes.testing.cases import Way
 from panes.testing.declared import DeclaredStream, options_of
 from panes.testing.inputs import CaseError, Input, schema_of
 from panes.testing.queries import Query
-from panes.testing.replay import Replay, replay
+from panes.testing.parts import Part
+from panes.testing.replay import Replay, replayed
 from panes.testing.row_files import plain, write_rows
 from panes.testing.sameness import Row
 from panes.testing.setup import Setup
@@ -80,18 +82,9 @@ def run_stream(
 ) -> Replay:
     """What comes out of a case's query over these micro-batches; what fails in it is raised as an error of Panes."""
     streams = {name: declared_stream(given, batches[name], bool(case.clock)) for name, given in case.streams.items()}
+    part = Part(case.query.text, streams, way.shards, case.prepare, case.clock)
     try:
-        return replay(
-            case.query.text,
-            flush=way.flush,
-            restart_after=way.restarts,
-            kill_in=way.kills,
-            shards=way.shards,
-            clock=case.clock,
-            spark=spark,
-            setup=case.prepare,
-            **streams,
-        )
+        return replayed(part, spark, way.flush, way.restarts, way.kills)
     except StreamingQueryException as error:
         failed = failure_of(error, case.query.compiled)
         raise (failed if failed is not None else error) from None
@@ -120,10 +113,19 @@ def run_batch(case: Runnable, rows: Mapping[str, Rows], spark: SparkSession | No
         engine.frames[name] = with_computed(frame, stream)
     case.prepare(engine)
     builder = Builder(engine.spark, engine.frames, engine.shards, engine.functions)
-    with underlined_in([whole(case.query.text)]):
-        result = builder.build(engine.compile(case.query.text).physical)
+    text = _without_sink(case.query)
+    with underlined_in([whole(text)]):
+        result = builder.build(engine.compile(text).physical)
     found = [plain(row) for row in result.toArrow().to_pylist()]
     return [{name: value for name, value in row.items() if name != LATE} for row in found]
+
+
+def _without_sink(query: Query) -> str:
+    """The text of a query; what an INSERT says of its sinks means nothing to a batch, in which no row is late."""
+    statement = query.compiled.statement
+    inner = statement.query if isinstance(statement, InsertInto) else statement
+    assert inner.span is not None
+    return inner.span.text
 
 
 def rows_as_frame(spark: SparkSession, schema: str, rows: Rows) -> DataFrame:
