@@ -23,8 +23,8 @@ from panes.sql.statements import InsertInto
 from panes.testing.cases import Way
 from panes.testing.declared import DeclaredStream, options_of
 from panes.testing.inputs import CaseError, Input, schema_of
-from panes.testing.queries import Query
 from panes.testing.parts import Part
+from panes.testing.queries import Query
 from panes.testing.replay import Replay, replayed
 from panes.testing.row_files import plain, write_rows
 from panes.testing.sameness import Row
