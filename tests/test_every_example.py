@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from docs.markdown_page import blocks_of
 from pyspark.sql import SparkSession
 from spark.input_files import at
 from spark.kafka.topics import make, send, taken, without_repeats
 from typer.testing import CliRunner
 
 from panes.cli.main import app
+from panes.testing.markdown import blocks_of
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[1]
@@ -37,6 +37,7 @@ PRINTED = {  # a part of what each prints
     "sessions.py": "[/, /price]",
     "testing_sql.py": "[{'k': 'a', 's': 2.0}]",
     "orders.sql": "screen batch 0",
+    "test_orders.md": "2 passed",
 }
 
 
@@ -56,6 +57,10 @@ def test_example(path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
             assert PRINTED[path.name] in capsys.readouterr().out
         case ".sql":
             done = CliRunner().invoke(app, command_of(path))
+            assert done.exit_code == 0, done.output
+            assert PRINTED[path.name] in done.output
+        case ".md":
+            done = CliRunner().invoke(app, ["test", str(path)])
             assert done.exit_code == 0, done.output
             assert PRINTED[path.name] in done.output
         case ".json" if path.parent == ROOT / "examples":

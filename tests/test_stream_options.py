@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from present import present
-from stream_options import options_of
 
 from panes import Engine
 from panes.catalog import Catalog, Column, Stream
@@ -21,6 +20,7 @@ from panes.script import Listing, steps
 from panes.sql import parse
 from panes.sql.statements import CreateStream
 from panes.testing import Stream as Scripted
+from panes.testing.declared import options_of
 
 DEFAULTS = {one.name: one.default for one in fields(StreamOptions)}
 TYPES = typing.get_type_hints(StreamOptions)

@@ -36,8 +36,12 @@ from panes.compile import Compiled
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.script import Explanation, Listing, Step, steps
-
-from .markdown_page import Block, blocks_of, read_tables, rewrite, text_tables
+from panes.testing import inputs
+from panes.testing.inputs import Input
+from panes.testing.markdown import Block, blocks_of, rewrite
+from panes.testing.queries import Query
+from panes.testing.results import rows_text
+from panes.testing.tables import read_tables, text_tables
 
 SHOWN = frozenset(("text", "sh", "json", "markdown", "yaml"))
 EXPECTATIONS = frozenset(("plan", "error", "listing", "printed", "output"))
@@ -48,17 +52,8 @@ class PageError(AssertionError):
     """A page that does not say what is so."""
 
 
-@dataclass(frozen=True)
-class Input:
-    """The rows of one stream, as text: a cell is None for NULL."""
-
-    stream: Stream
-    columns: tuple[str, ...]
-    batches: tuple[tuple[tuple[str | None, ...], ...], ...]
-
-
 Batches = Sequence[Sequence[Mapping[str, object]]]
-RunCase = Callable[[str, Mapping[str, Input]], Batches]
+RunCase = Callable[[Query, Mapping[str, Input]], Batches]
 
 
 @dataclass
@@ -111,7 +106,7 @@ class Outcome:
     steps: list[Step] = field(default_factory=list)
     error: Exception | None = None
     printed: str = ""
-    script: str = ""
+    query: Query | None = None  # the last one
     streams: dict[str, Stream] = field(default_factory=dict)
 
 
@@ -142,11 +137,10 @@ def play(markdown: str) -> list[Outcome]:
 
 
 def _sql(outcome: Outcome, catalog: Catalog, functions: Functions) -> None:
-    text = outcome.example.block.text
-    views = [f"CREATE VIEW `{view.name}` AS {view.sql};\n" for view in catalog.views]
-    outcome.script = "".join([*views, text])
-    for step in steps(text, catalog, functions):
+    for step in steps(outcome.example.block.text, catalog, functions):
         outcome.steps.append(step)
+        if isinstance(step, Compiled):
+            outcome.query = Query.of(step, catalog)
     outcome.streams = {stream.name: stream for stream in catalog.streams}
 
 
@@ -241,23 +235,17 @@ def _listing(listing: Listing) -> str:
 def _output(outcome: Outcome, run_case: RunCase | None) -> str:
     if run_case is None:
         raise PageError("output blocks need something that runs queries")
-    batches = run_case(outcome.script, {block.words[1]: input_of(block, outcome) for block in outcome.example.inputs})
-    columns = next((list(row) for batch in batches for row in batch), [])
-    tables = [[[_cell(row[name]) for name in columns] for row in batch] for batch in batches]
-    return text_tables([[columns, *tables[0]], *tables[1:]]) if columns else "(no rows)"
+    if outcome.query is None:
+        raise PageError(f"line {outcome.example.block.line}: there is no query to run")
+    given = {block.words[1].lower(): input_of(block, outcome) for block in outcome.example.inputs}
+    return rows_text(run_case(outcome.query, given))
 
 
 def input_of(block: Block, outcome: Outcome) -> Input:
     stream = outcome.streams.get(block.words[1])
     if stream is None:
         raise PageError(f"line {block.line}: the page declares no stream {block.words[1]}")
-    (columns, *first), *more = read_tables(block.text)
-    batches = [[tuple(None if cell == "NULL" else cell for cell in row) for row in rows] for rows in (first, *more)]
-    return Input(stream, tuple(columns), tuple(tuple(rows) for rows in batches))
-
-
-def _cell(value: object) -> str:
-    return "NULL" if value is None else str(value)
+    return inputs.input_of(block, stream)
 
 
 def _same(actual: str, block: Block) -> bool:
@@ -267,5 +255,5 @@ def _same(actual: str, block: Block) -> bool:
     return _counted(actual) == _counted(block.text)
 
 
-def _counted(text: str) -> list[Counter[tuple[str, ...]]]:
+def _counted(text: str) -> list[Counter[tuple[str | None, ...]]]:
     return [Counter(tuple(row) for row in table) for table in read_tables(text)]

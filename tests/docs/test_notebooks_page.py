@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from .markdown_page import blocks_of
+from panes.testing.markdown import blocks_of
 
 pytestmark = pytest.mark.spark
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "notebooks.md"

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from .markdown_page import blocks_of, rewrite
-from .page_runner import Batches, Input, PageError, check, examples_of, play
+from panes.catalog import View
+from panes.testing.inputs import Input
+from panes.testing.markdown import blocks_of, rewrite
+from panes.testing.queries import Query
+
+from .page_runner import Batches, PageError, check, examples_of, play
 
 STREAM = "```sql\nCREATE STREAM s (a INT);\n```\n"
 
@@ -163,9 +167,9 @@ NULL
 """
 
 
-def double(sql: str, inputs: Mapping[str, Input]) -> Batches:
+def double(query: Query, inputs: Mapping[str, Input]) -> Batches:
     """Stands for Spark."""
-    assert sql == "CREATE VIEW `doubled` AS SELECT a * 2 AS d FROM s;\nSELECT d FROM doubled"
+    assert (query.text, query.views) == ("SELECT d FROM doubled", (View("doubled", "SELECT a * 2 AS d FROM s"),))
     assert inputs["s"].stream.name == "s" and inputs["s"].columns == ("a",)
     return [[{"d": None if a is None else int(a) * 2} for (a,) in rows][::-1] for rows in inputs["s"].batches]
 

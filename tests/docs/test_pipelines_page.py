@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .markdown_page import blocks_of
+from panes.testing.markdown import blocks_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how-to" / "declarative-pipelines.md"

@@ -23,14 +23,15 @@ from queries.double.engine import no_spark
 from queries.double.frame import Frame, Session
 from queries.double.nodes import Source
 from queries.double.types import Schema
-from stream_options import options_of
 
 import panes
 from panes import Engine
 from panes.kernels.duck import connection
 from panes.spark.shards import shard_ids
+from panes.testing.declared import options_of
+from panes.testing.inputs import Input
 
-from .page_runner import Input, input_of, play
+from .page_runner import input_of, play
 from .test_pages import ROOT
 
 ROOM = f"{Path(panes.__file__).parent}/"

@@ -16,7 +16,7 @@ from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSER
 from panes.spark.changelog_output import PASS, ChangelogOutput
 from panes.spark.pack import PLACE
 from panes.spark.pair import Pairs
-from panes.testing.replay import table_of
+from panes.testing.sameness import table_of
 
 Change = tuple[str | None, int, int]  # its word, its key and its value: what is below zero does not pass
 TYPES = pa.schema([(CHANGE, pa.string()), ("c0", pa.int64()), ("c1", pa.int64())])

@@ -19,11 +19,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from docs.markdown_page import blocks_of
 from pyspark.sql import SparkSession
 
 from panes import Engine
 from panes.functions.stateful import StatefulFunction
+from panes.testing.markdown import blocks_of
 from spark.cluster import home
 from spark.compare import check_rows, plain, rows_of
 

@@ -15,13 +15,13 @@ import psycopg
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from docs.markdown_page import blocks_of
 from docs.page_runner import examples_of
 from jars import DATABASES, MissingError, jars, skip
 from postgres_server import Server
 from pyspark.sql import SparkSession
 
 from panes import Engine
+from panes.testing.markdown import blocks_of
 from spark.input_files import at, write_file
 from spark.kafka.topics import make, send, taken, without_repeats
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from panes import Engine
 from panes.spark.progress import counters_of
 from panes.testing import Stream, replay
-from panes.testing.replay import table_of
+from panes.testing.sameness import table_of
 
 from .compare import check_rows, rows_of
 

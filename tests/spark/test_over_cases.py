@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from panes.testing import Stream, replay
-from panes.testing.replay import table_of
+from panes.testing.sameness import table_of
 
 from .compare import check_rows
 

@@ -69,7 +69,7 @@ def test_a_replay_starts_again(spark: SparkSession, slow_python: str) -> None:
 
 @pytest.mark.slow
 def test_but_not_forever(spark: SparkSession, slow_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("panes.testing.replay"), "MOST_SLOW_STARTS", 0)
+    monkeypatch.setattr(import_module("panes.testing.run_parts"), "MOST_SLOW_STARTS", 0)
 
     def use_it(engine: Engine) -> None:
         engine.spark.sparkContext.pythonExec = slow_python

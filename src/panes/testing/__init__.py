@@ -4,6 +4,7 @@ from panes.spark.installed import check_spark
 
 check_spark()
 
-from panes.testing.replay import Replay, Stream, replay  # noqa: E402 - which imports PySpark
+from panes.testing.declared import Stream  # noqa: E402 - which imports PySpark
+from panes.testing.replay import Replay, replay  # noqa: E402
 
 __all__ = ["Replay", "Stream", "replay"]

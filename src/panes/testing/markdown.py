@@ -25,8 +25,11 @@ class Block:
 
     def option(self, name: str) -> str | None:
         """The value of `name=value` after the fence."""
-        found = [word.partition("=")[2] for word in self.words[1:] if word.startswith(f"{name}=")]
-        return found[0] if found else None
+        return next(iter(self.options(name)), None)
+
+    def options(self, name: str) -> list[str]:
+        """All values of `name=value` after the fence."""
+        return [word.partition("=")[2] for word in self.words[1:] if word.startswith(f"{name}=")]
 
 
 def blocks_of(markdown: str) -> list[Block]:
@@ -74,32 +77,3 @@ def _has_lines(lines: list[str], block: Block) -> bool:
     fence = FENCE.fullmatch(lines[block.line - 1])
     assert fence is not None
     return _end(lines, block.line - 1, fence[1]) > block.line
-
-
-def text_tables(tables: list[list[list[str]]]) -> str:
-    """Rows as aligned columns; the tables share their widths and `---` stands between them.
-
-    >>> print(text_tables([[["name", "n"], ["a", "10"]], [["bc", "2"]]]))
-    name | n
-    a    | 10
-    ---
-    bc   | 2
-    """
-    rows = [row for table in tables for row in table]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines: list[str] = []
-    for number, table in enumerate(tables):
-        lines += [*(["---"] if number else []), *(_line(row, widths) for row in table)]
-    return "\n".join(lines)
-
-
-def _line(row: list[str], widths: list[int]) -> str:
-    return " | ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def read_tables(text: str) -> list[list[list[str]]]:
-    """The cells of what `text_tables` writes."""
-    return [
-        [[cell.strip() for cell in line.split("|")] for line in part.split("\n") if line.strip()]
-        for part in re.split(r"^---+$", text, flags=re.MULTILINE)
-    ]
