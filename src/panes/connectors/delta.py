@@ -14,6 +14,8 @@ CONNECTOR = "delta"
 STORAGE = "storage."  # options of the object store
 PROPERTY = "delta."  # properties of a table that is created
 SWITCH = ("true", "false")
+SPARK, DELTA_RS = "spark", "delta-rs"
+ENGINES = (SPARK, DELTA_RS)
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,10 @@ class DeltaSource:
 
 @dataclass(frozen=True)
 class DeltaSink:
-    """Where a table is, and how it is made if it is not there. `upserts` is False where changes are stored as rows."""
+    """Where a table is, and how it is made if it is not there. `upserts` is False where changes are stored as rows.
+
+    `engine` says what writes it, one of ENGINES; None leaves that to what the session has.
+    """
 
     path: str
     key: tuple[str, ...] = ()
@@ -38,6 +43,7 @@ class DeltaSink:
     partition_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    engine: str | None = None
 
 
 def check_stream(stream: Stream) -> None:
@@ -65,13 +71,16 @@ def check_sink(sink: Sink) -> None:
 
 def delta_sink(sink: Sink) -> DeltaSink:
     """A sink's options, if they can work."""
-    own = ("path", "key", "create", "partition_by", "changelog")
+    own = ("path", "key", "create", "partition_by", "changelog", "engine")
     options = named(CONNECTOR, sink.options, own, (STORAGE, PROPERTY))
     made = [name for name in options if name == "partition_by" or name.lower().startswith(PROPERTY)]
     create = one_of(options, "create", SWITCH, "false") == "true"
     if made and not create:
         hint = "Add create = 'true', or leave it out: a table that is there keeps its own."
         raise PanesError("stream-options", f"{made[0]} is for a table that is created", None, hint)
+    storage = _with_prefix(options, STORAGE)
+    engine = one_of(options, "engine", ENGINES, None) if "engine" in options else None
+    check_engine(engine, storage)
     return DeltaSink(
         required(options, "path", "folder"),
         names(options.get("key", "")),
@@ -79,8 +88,20 @@ def delta_sink(sink: Sink) -> DeltaSink:
         create,
         names(options.get("partition_by", "")),
         {name: value for name, value in options.items() if name.lower().startswith(PROPERTY)},
-        _with_prefix(options, STORAGE),
+        storage,
+        engine,
     )
+
+
+def check_engine(engine: str | None, storage: Mapping[str, str]) -> None:
+    """Refuse an engine that there is not, and options of a store that it would not read."""
+    if engine not in (None, *ENGINES):
+        listed = ", ".join(f"'{one}'" for one in ENGINES)
+        raise PanesError("stream-options", f"the option engine is '{engine}'", None, f"It is one of {listed}.")
+    if engine == SPARK and storage:
+        hint = "Give Spark what it needs as spark.hadoop.…, such as spark.hadoop.fs.s3a.access.key."
+        text = f"{STORAGE}{next(iter(storage))} is an option of delta-rs, and engine = '{SPARK}' does not read it"
+        raise PanesError("stream-options", text, None, hint)
 
 
 def check_loop(sink: Sink, streams: Iterable[Stream], folder: Callable[[str], str]) -> None:
