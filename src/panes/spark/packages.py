@@ -64,8 +64,9 @@ def needed_packages(
 
 def _asks_for_delta(one: Stream | Sink) -> bool:
     """Whether a sink names Spark's own Delta; one that leaves it open is written without."""
-    is_delta_sink = isinstance(one, Sink) and one.options["connector"] == delta.CONNECTOR
-    return is_delta_sink and delta.delta_sink(one).engine == delta.SPARK
+    if isinstance(one, Stream) or one.options["connector"] != delta.CONNECTOR:
+        return False
+    return delta.delta_sink(one).engine == delta.SPARK
 
 
 def with_packages(settings: Mapping[str, str], packages: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from panes.spark.installed import numbers
 
 GROUP, ARTIFACT = "io.delta", "delta-spark"
-VERSIONS = {(4, 2): "4.4.0"}  # of Delta, for each Spark; there is none for 4.3
+VERSIONS: dict[tuple[int, ...], str] = {(4, 2): "4.4.0"}  # of Delta, for each Spark; there is none for 4.3
 SCALA = "2.13"
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -21,8 +21,7 @@ def known_package(spark: str) -> str | None:
     >>> known_package("4.2.0"), known_package("4.3.0")
     ('io.delta:delta-spark_4.2_2.13:4.4.0', None)
     """
-    version = VERSIONS.get(numbers(spark)[:2])  # type: ignore[call-overload]
-    found = ".".join(map(str, numbers(spark)))
+    version, found = VERSIONS.get(numbers(spark)), ".".join(map(str, numbers(spark)))
     return f"{GROUP}:{ARTIFACT}_{found}_{SCALA}:{version}" if version is not None else None
 
 

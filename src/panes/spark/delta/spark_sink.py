@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -32,6 +33,7 @@ from panes.spark.store_errors import full_or_forbidden, shortened
 
 CONFLICT = re.compile(r"\[DELTA_(CONCURRENT_\w+|METADATA_CHANGED|PROTOCOL_CHANGED)\b")
 TRANSACTION = "spark.databricks.delta.write.txn"
+TURNS: dict[str, RLock] = {}  # by the session
 COPIES = "spark.databricks.delta.merge.materializeSource"
 
 
@@ -84,7 +86,8 @@ class SparkWriter:
         for _ in range(ATTEMPTS):
             if self._has(rows.sparkSession, batch):
                 return
-            with self._failures(conflicts=False), _transaction(rows.sparkSession, self.id, batch):
+            session = rows.sparkSession
+            with _turn(session), self._failures(conflicts=False), _transaction(session, self.id, batch):
                 self._apply(rows, columns)
         if not self._has(rows.sparkSession, batch):
             raise never_committed(self.sink.path, batch)
@@ -109,7 +112,7 @@ class SparkWriter:
 
     @contextmanager
     def _failures(self, conflicts: bool = True) -> Iterator[None]:
-        """What Delta says, as an error of Panes; a conflict with another driver is none where the caller looks again."""
+        """What Delta says, as an error of Panes; a conflict with another driver is none if the caller looks again."""
         try:
             yield
         except (PySparkException, Py4JJavaError) as error:
@@ -149,6 +152,11 @@ def kept(rows: DataFrame) -> Iterator[DataFrame]:
         yield found
     finally:
         found._jdf.queryExecution().logical().rdd().unpersist(False)
+
+
+def _turn(spark: SparkSession) -> RLock:
+    """One commit of a session at a time: each query has its own, but a user's threads may share one."""
+    return TURNS.setdefault(spark._jsparkSession.sessionUUID(), RLock())
 
 
 @contextmanager
