@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from pyspark import __version__
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
@@ -49,7 +50,7 @@ def embedded(
     wanted = {**_defaults(cores or os.cpu_count() or 2, settings), **settings}
     if "spark.remote" not in settings:  # a server has the jars that it has
         wanted = with_packages(wanted, packages)
-        wanted = with_delta(wanted, listed(wanted.get(SETTING, "")), spark_defaults())
+        wanted = with_delta(wanted, listed(wanted.get(SETTING, "")), spark_defaults(), __version__)
     needed = listed(wanted.get(SETTING, ""))
     for name, value in wanted.items():
         builder = builder.config(name, value)

@@ -84,14 +84,15 @@ def test_asked_for_where_it_is_not_tested() -> None:
 def test_a_session_that_starts_with_the_package_is_set_up_for_it() -> None:
     package = "io.delta:delta-spark_4.2_2.13:4.4.0"
     settings = {"spark.sql.extensions": "a.B", "spark.sql.catalog.spark_catalog": "c.D"}
-    assert with_delta(settings, ["x:y:1"], {}) == settings
-    assert with_delta({}, [package], {}) == {
+    assert with_delta(settings, ["x:y:1"], {}, "4.2.0") == settings
+    assert with_delta({}, [package], {}, "4.2.0") == {
         "spark.sql.extensions": EXTENSION,
         "spark.sql.catalog.spark_catalog": CATALOG,
     }
+    assert with_delta(settings, [package], {}, "4.3.0") == settings
     kept = {**settings, "spark.sql.extensions": f"a.B,{EXTENSION}"}
-    assert with_delta(settings, [package], {}) == kept
-    assert with_delta(kept, [package], {"spark.sql.extensions": "of.Others"}) == kept
+    assert with_delta(settings, [package], {}, "4.2.0") == kept
+    assert with_delta(kept, [package], {"spark.sql.extensions": "of.Others"}, "4.2.0") == kept
 
 
 @pytest.mark.spark

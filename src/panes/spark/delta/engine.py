@@ -6,7 +6,6 @@ fail to read what it has written.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,12 +15,11 @@ from pyspark.sql import SparkSession
 
 from panes.connectors.delta import DELTA_RS, SPARK, DeltaSink
 from panes.errors import PanesError
-from panes.spark.delta.jar import EXTENSION, SETTINGS, known_package
+from panes.spark.delta.jar import EXTENSION, SETTINGS, built_for, known_package
 from panes.spark.folders import scheme_of
 from panes.spark.installed import numbers
 from panes.spark.packages import listed
 
-BUILT_FOR = re.compile(r"delta-spark_(?P<spark>\d+\.\d+)_\d")
 TESTED = ((4, 2),)  # the Sparks for which it is taken unasked
 # What Delta's jar does there keeps two drivers apart only in one process; delta-rs writes on condition.
 UNSAFE = ("s3", "s3a", "s3n")
@@ -40,13 +38,8 @@ class Found:
 
     @property
     def built_for(self) -> tuple[int, ...] | None:
-        """The Spark that the jar was built for, if its name tells.
-
-        >>> Found("4.2.0", "io.delta_delta-spark_4.2_2.13-4.4.0.jar").built_for
-        (4, 2)
-        """
-        named = BUILT_FOR.search(self.jar or "")
-        return numbers(named["spark"]) if named is not None else None
+        """The Spark that the jar was built for, if its name tells."""
+        return built_for(self.jar or "")
 
 
 def engine_of(sink: DeltaSink, found: Found) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from panes.spark.installed import numbers
 
+BUILT_FOR = re.compile(r"delta-spark_(?P<spark>\d+\.\d+)_\d")
 GROUP, ARTIFACT = "io.delta", "delta-spark"
 VERSIONS: dict[tuple[int, ...], str] = {(4, 2): "4.4.0"}  # of Delta, for each Spark; there is none for 4.3
 SCALA = "2.13"
@@ -34,13 +36,25 @@ def is_delta(package: str) -> bool:
     return package.startswith(f"{GROUP}:{ARTIFACT}_")
 
 
-def with_delta(settings: Mapping[str, str], packages: Sequence[str], defaults: Mapping[str, str]) -> dict[str, str]:
-    """Settings for a session that gets these packages: set up for Delta if it is one of them.
+def built_for(name: str) -> tuple[int, ...] | None:
+    """The Spark that a jar or package of Delta was built for, if its name tells.
 
-    >>> with_delta({}, ["io.delta:delta-spark_4.2_2.13:4.4.0"], {"spark.sql.extensions": "a.B"})["spark.sql.extensions"]
+    >>> built_for("io.delta_delta-spark_4.2_2.13-4.4.0.jar"), built_for("io.delta:delta-spark_2.13:4.0.0")
+    ((4, 2), None)
+    """
+    named = BUILT_FOR.search(name)
+    return numbers(named["spark"]) if named is not None else None
+
+
+def with_delta(
+    settings: Mapping[str, str], packages: Sequence[str], defaults: Mapping[str, str], spark: str
+) -> dict[str, str]:
+    """Settings for a session that gets these packages: set up for Delta if the one for its Spark is among them.
+
+    >>> with_delta({}, ["io.delta:delta-spark_4.2_2.13:4.4.0"], {"spark.sql.extensions": "a.B"}, "4.2.0")[EXTENSIONS]
     'a.B,io.delta.sql.DeltaSparkSessionExtension'
     """
-    if not any(is_delta(one) for one in packages):
+    if not any(is_delta(one) and built_for(one) == numbers(spark) for one in packages):
         return dict(settings)
     effective = {**defaults, **settings}
     extensions = [one.strip() for one in effective.get(EXTENSIONS, "").split(",") if one.strip()]
