@@ -23,6 +23,11 @@ CONNECTORS = (
 # Hadoop's client for S3 names a bundle of 600 MB; it works with these parts of it.
 S3 = ("org.apache.hadoop:hadoop-aws:3.5.0", "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.3.1")
 AWS = tuple(f"software.amazon.awssdk:{name}:2.35.4" for name in ("s3", "s3-transfer-manager", "sts"))
+# Spark's own Delta, for the Spark that it is built for, without what Spark brings along itself.
+DELTA = (
+    "io.delta:delta-spark_4.2_2.13:4.4.0",
+    *(f"io.delta:delta-{name}:4.4.0" for name in ("storage", "kernel-api", "kernel-defaults", "kernel-unitycatalog")),
+)
 DATABASES = (  # JDBC drivers; H2 is the whole database
     "org.postgresql:postgresql:42.7.14",
     "com.h2database:h2:2.3.232",

@@ -56,7 +56,7 @@ CODES: dict[str, str] = {
     "sink-mismatch": "a table that is missing, or has other columns, types or keys than the result",
     "delta-failed": "a Delta table that is not there, has no change feed, or lost a version that is needed",
     "missing-spark": "PySpark is not installed, has no Java to run on, or is older than Panes can run on",
-    "spark-settings": "a setting that Panes needs, and that the session does not let it set",
+    "spark-settings": "a setting that is needed, and that the session has not and does not let Panes set",
     "unfit-workers": "Spark's Python workers have no Panes, or another version of it or of DuckDB than the driver",
     "missing-package": "a connector whose jars Spark does not have, or whose Python package is not installed",
     "inconsistent-change": "a change that does not fit: of a key that is not there, or of an unknown type",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from panes.connectors.delta import DeltaSink
+from panes.connectors.delta import DeltaSink, check_engine
 from panes.errors import PanesError
 from panes.secrets import check_references, resolved
 from panes.spark.installed import check_spark
@@ -56,21 +56,22 @@ def delta(
     partition_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     storage_options: Mapping[str, str] | None = None,
+    engine: str | None = None,
 ) -> Put:
     """Write micro-batches to a Delta table: appended, or as a `changelog` applied by its `key`.
 
     `id` names the query for as long as its checkpoint lasts, so that each micro-batch is written once. `create` makes
     the table where it is missing, with `partition_by` and `properties`; `storage_options` are those of delta-rs,
-    whose values may be references, such as `${ENV:AWS_SECRET_ACCESS_KEY}`.
+    whose values may be references, such as `${ENV:AWS_SECRET_ACCESS_KEY}`. `engine` is `'spark'` or `'delta-rs'`; by
+    default Spark's own Delta writes where the session has it, and delta-rs elsewhere.
 
         result.writeStream.foreachBatch(panes.sinks.delta(id="board", path="lake/board", key=["id"])).start()
     """
     check_spark()
-    from panes.spark.delta.sink import DeltaWriter
-    from panes.spark.delta.table import check_installed
+    from panes.spark.delta.writer import delta_writer
     from panes.spark.folders import folder
 
-    check_installed()
+    check_engine(engine, storage_options or {})
     check_references(storage_options or {})
     keys = _names(key)
     if changelog and not keys:
@@ -83,8 +84,9 @@ def delta(
         _names(partition_by),
         dict(properties or {}),
         resolved(storage_options or {}),
+        engine,
     )
-    return DeltaWriter(id, sink, changelog)
+    return delta_writer(id, sink, changelog)
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:

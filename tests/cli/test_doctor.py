@@ -7,14 +7,17 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import cast
 from unittest.mock import Mock
 
 import pytest
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from panes.cli import checks
 from panes.cli.checks import Grade
 from panes.cli.main import app
+from panes.spark.delta.engine import Found
 
 
 def test_all_checks_have_a_line() -> None:
@@ -103,3 +106,12 @@ def test_settings_that_results_depend_on_are_shown() -> None:
 
 def test_an_extra_that_is_missing_is_a_warning() -> None:
     assert checks.optional("x", "no-such-package-of-anybody").grade is Grade.WARN
+
+
+@pytest.mark.parametrize(
+    ("jar", "says"), [("delta-spark_4.2_2.13-4.4.0.jar", "Spark, with delta-spark_4.2"), (None, "delta-rs")]
+)
+def test_what_writes_delta_tables(jar: str | None, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("panes.spark.delta.engine.found_in", lambda spark: Found("4.2.0", jar))
+    found = checks.delta_sinks(cast(SparkSession, None))
+    assert (found.grade, found.found.startswith(says)) == (Grade.OK, True)

@@ -6,7 +6,7 @@ import pytest
 from present import present
 
 from panes.catalog import Catalog, Sink, Stream
-from panes.connectors.delta import DeltaSink, DeltaSource, check_loop, delta_sink, delta_source
+from panes.connectors.delta import DeltaSink, DeltaSource, check_engine, check_loop, delta_sink, delta_source
 from panes.errors import PanesError
 from panes.functions import Functions
 from panes.script import Listing, steps
@@ -48,6 +48,15 @@ def test_a_sink() -> None:
     assert delta_sink(sink(options)) == expected
 
 
+def test_a_sink_names_its_engine() -> None:
+    assert delta_sink(sink("path = 't', Engine = 'Spark'")) == DeltaSink("t", engine="spark")
+    store = delta_sink(sink("path = 's3://b/t', engine = 'delta-rs', storage.AWS_REGION = 'eu'"))
+    assert (store.engine, store.storage) == ("delta-rs", {"AWS_REGION": "eu"})
+    with pytest.raises(PanesError) as caught:
+        check_engine("Spark", {})  # in Python its name is as it is
+    assert caught.value.code == "stream-options"
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -74,6 +83,8 @@ def test_streams_that_cannot_work(options: str, says: str) -> None:
         ("key = 'a'", "path"),
         ("path = 't', keys = 'a'", "key"),
         ("path = 't', changelog = 'merge'", "'upsert', 'rows'"),
+        ("path = 't', engine = 'rust'", "'spark', 'delta-rs'"),
+        ("path = 's3a://b/t', engine = 'spark', storage.AWS_REGION = 'eu'", "storage.AWS_REGION is an option of"),
         ("path = 't', partition_by = 'a'", "create = 'true'"),
         ("path = 't', create = 'false', delta.appendOnly = 'true'", "create = 'true'"),
     ],

@@ -76,6 +76,35 @@ def test_packages_of_the_defaults_stay(defaults: Path) -> None:
     assert with_packages({"spark.ui.port": "1"}, []) == {"spark.ui.port": "1"}
 
 
+BY_SPARK = Sink("lake", {"connector": "delta", "path": "t", "engine": "spark"})
+DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
+
+
+def test_delta_is_added_where_a_sink_asks_for_it(defaults: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is none for this Spark the sink is refused, and says so."""
+    unasked = Sink("lake", {"connector": "delta", "path": "t"})
+    for version, needed in (("4.2.0", [DELTA]), ("4.3.0", [])):
+        monkeypatch.setattr(pyspark, "__version__", version)
+        assert needed_packages([unasked]) == []
+        assert needed_packages([unasked, BY_SPARK, BY_SPARK]) == needed
+
+
+@pytest.mark.parametrize(
+    ("named", "settings"),
+    [
+        (["io.delta:delta-spark_4.2_2.13:4.4.1"], {}),
+        (["io.delta:delta-spark_2.13:4.1.0"], {}),
+        ([], {"spark.jars.packages": DELTA}),
+        ([], {"spark.jars": "/x/delta-spark_4.2_2.13-4.4.0.jar"}),
+    ],
+)
+def test_delta_is_not_added_twice(
+    named: list[str], settings: dict[str, str], defaults: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "4.2.0")
+    assert needed_packages([BY_SPARK], named, settings) == []
+
+
 def test_packages_that_cannot_be_had() -> None:
     error = unresolved(["a:b:1"])
     assert error.code == "missing-package"

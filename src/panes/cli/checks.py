@@ -178,6 +178,16 @@ def connectors(spark: SparkSession) -> Iterator[Check]:
         else:
             remedy = f"panes run fetches {needed} when a script needs it; without network, name the jar with --conf."
             yield warn(f"connector {source}", "no jar yet", remedy)
+    yield delta_sinks(spark)
+
+
+def delta_sinks(spark: SparkSession) -> Check:
+    """What writes Delta tables; delta-rs is as good, so that nothing is missing."""
+    from panes.spark.delta.engine import found_in, suits
+
+    found = found_in(spark)
+    what = f"Spark, with {found.jar}" if suits(found) else "delta-rs"
+    return ok("Delta sinks", f"{what}, unless a sink says otherwise")
 
 
 def store(spark: SparkSession, checkpoint: str) -> Check:

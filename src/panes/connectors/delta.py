@@ -14,8 +14,10 @@ CONNECTOR = "delta"
 STORAGE = "storage."  # options of the object store
 PROPERTY = "delta."  # properties of a table that is created
 STREAM_OPTIONS = Known(("path", "starting_version", "snapshot", "max_versions_per_trigger"), (STORAGE,))
-SINK_OPTIONS = Known(("path", "key", "create", "partition_by", "changelog"), (STORAGE, PROPERTY))
+SINK_OPTIONS = Known(("path", "key", "create", "partition_by", "changelog", "engine"), (STORAGE, PROPERTY))
 SWITCH = ("true", "false")
+SPARK, DELTA_RS = "spark", "delta-rs"
+ENGINES = (SPARK, DELTA_RS)
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,10 @@ class DeltaSource:
 
 @dataclass(frozen=True)
 class DeltaSink:
-    """Where a table is, and how it is made if it is not there. `upserts` is False where changes are stored as rows."""
+    """Where a table is, and how it is made if it is not there. `upserts` is False where changes are stored as rows.
+
+    `engine` says what writes it, one of ENGINES; None leaves that to what the session has.
+    """
 
     path: str
     key: tuple[str, ...] = ()
@@ -40,6 +45,7 @@ class DeltaSink:
     partition_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    engine: str | None = None
 
 
 def check_stream(stream: Stream) -> None:
@@ -72,6 +78,9 @@ def delta_sink(sink: Sink) -> DeltaSink:
     if made and not create:
         hint = "Add create = 'true', or leave it out: a table that is there keeps its own."
         raise PanesError("stream-options", f"{made[0]} is for a table that is created", None, hint)
+    storage = _with_prefix(options, STORAGE)
+    engine = one_of(options, "engine", ENGINES, None) if "engine" in options else None
+    check_engine(engine, storage)
     return DeltaSink(
         required(options, "path", "folder"),
         names(options.get("key", "")),
@@ -79,8 +88,20 @@ def delta_sink(sink: Sink) -> DeltaSink:
         create,
         names(options.get("partition_by", "")),
         {name: value for name, value in options.items() if name.lower().startswith(PROPERTY)},
-        _with_prefix(options, STORAGE),
+        storage,
+        engine,
     )
+
+
+def check_engine(engine: str | None, storage: Mapping[str, str]) -> None:
+    """Refuse an engine that there is not, and options of a store that it would not read."""
+    if engine not in (None, *ENGINES):
+        listed = ", ".join(f"'{one}'" for one in ENGINES)
+        raise PanesError("stream-options", f"the option engine is '{engine}'", None, f"It is one of {listed}.")
+    if engine == SPARK and storage:
+        hint = "Give Spark what it needs as spark.hadoop.…, such as spark.hadoop.fs.s3a.access.key."
+        text = f"{STORAGE}{next(iter(storage))} is an option of delta-rs, and engine = '{SPARK}' does not read it"
+        raise PanesError("stream-options", text, None, hint)
 
 
 def check_loop(sink: Sink, streams: Iterable[Stream], folder: Callable[[str], str]) -> None:

@@ -17,7 +17,7 @@ from panes.compile import Compiled
 from panes.connectors import delta, jdbc, kafka, postgres
 from panes.errors import PanesError
 from panes.spark.applied_key import applied_key
-from panes.spark.delta import sink as delta_sinks
+from panes.spark.delta import writer as delta_writers
 from panes.spark.folders import FILES
 from panes.spark.jdbc import sink as jdbc_sinks
 from panes.spark.kafka.sink import put_kafka
@@ -53,7 +53,7 @@ def own_writer(sink: Sink, df: DataFrame, compiled: Compiled | None, sink_id: Ca
         case delta.CONNECTOR:
             lake = delta.delta_sink(sink)
             key = _key(lake.key, not lake.upserts, sink.name, compiled)
-            put = delta_sinks.checked_writer(df.schema, replace(lake, key=key or lake.key), bool(key), sink_id)
+            put = delta_writers.checked_writer(df, replace(lake, key=key or lake.key), bool(key), sink_id)
             check_workers(df.sparkSession)
             return put
         case _:

@@ -11,8 +11,10 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from panes.catalog import Sink, Stream
+from panes.connectors import delta
 from panes.connectors.kafka import CONNECTOR
 from panes.errors import PanesError
+from panes.spark.delta.jar import ARTIFACT, is_delta, known_package
 
 SCALA = "2.13"  # of all Spark 4
 ARTIFACTS = {"kafka": "spark-sql-kafka-0-10", "avro": "spark-avro"}
@@ -47,13 +49,24 @@ def needed_packages(
     effective = {**spark_defaults(), **(settings or {})}
     named = {_artifact(one) for one in [*packages, *listed(effective.get(SETTING, ""))]}
     jars = [jar.name for one in listed(effective.get(JARS, "")) for jar in _files(one)]
+    declared = list(declared)
     sources = dict.fromkeys(source for one in declared for source in sources_of(one))
     needed = {package(source, pyspark.__version__): ARTIFACTS[source] for source in sources}
+    if any(_asks_for_delta(one) for one in declared) and not any(map(is_delta, named)):
+        found = known_package(pyspark.__version__)
+        needed |= {found: ARTIFACT} if found is not None else {}  # without one the sink is refused
     return [
         one
         for one, artifact in needed.items()
         if _artifact(one) not in named and not any(jar.startswith(artifact) for jar in jars) and not _brought(artifact)
     ]
+
+
+def _asks_for_delta(one: Stream | Sink) -> bool:
+    """Whether a sink names Spark's own Delta; one that leaves it open is written without."""
+    if isinstance(one, Stream) or one.options["connector"] != delta.CONNECTOR:
+        return False
+    return delta.delta_sink(one).engine == delta.SPARK
 
 
 def with_packages(settings: Mapping[str, str], packages: Sequence[str]) -> dict[str, str]:

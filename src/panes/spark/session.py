@@ -8,14 +8,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from pyspark import __version__
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession, functions
 
 from panes.errors import PanesError
 from panes.options import shown_options
+from panes.spark.delta.jar import with_delta
 from panes.spark.folders import scheme_of
 from panes.spark.installed import check_java, check_version
-from panes.spark.packages import SETTING, listed, unresolved, with_packages
+from panes.spark.packages import SETTING, listed, spark_defaults, unresolved, with_packages
 from panes.spark.store import hadoop_of
 from panes.spark.worker_python import use_own_python
 
@@ -46,6 +48,7 @@ def embedded(
     wanted = {**_defaults(cores or os.cpu_count() or 2, settings), **settings}
     if "spark.remote" not in settings:  # a server has the jars that it has
         wanted = with_packages(wanted, packages)
+        wanted = with_delta(wanted, listed(wanted.get(SETTING, "")), spark_defaults(), __version__)
     needed = listed(wanted.get(SETTING, ""))
     for name, value in wanted.items():
         builder = builder.config(name, value)

@@ -33,7 +33,9 @@ def refused_by_system(path: Path, error: OSError) -> PanesError:
 def full_or_forbidden(text: str, where: str) -> PanesError | None:
     """What Spark says of a query that failed, if the system refused to write."""
     found = SYSTEM.search(text)
-    return PanesError("store-failed", f"{_short(found['line'])}{where}", None, WORDS[found["words"]]) if found else None
+    return (
+        PanesError("store-failed", f"{shortened(found['line'])}{where}", None, WORDS[found["words"]]) if found else None
+    )
 
 
 def refused_by_java(path: str, error: Exception, spark: SparkSession) -> PanesError:
@@ -41,14 +43,14 @@ def refused_by_java(path: str, error: Exception, spark: SparkSession) -> PanesEr
     text = _text(error)
     if any(words in text for words in NO_CLASS):
         return _no_jar(path, text, spark)
-    return PanesError("store-failed", f"{path} cannot be reached: {_short(text)}", None, SETTINGS)
+    return PanesError("store-failed", f"{path} cannot be reached: {shortened(text)}", None, SETTINGS)
 
 
 def refused_by_store(error: Exception, what: str) -> PanesError | None:
     """What went wrong when Spark itself looked at a store, if it did."""
     if not isinstance(error, Py4JJavaError) or "java.io.IOException" not in _classes(error):
         return None
-    return PanesError("store-failed", f"{what}: {_short(_text(error))}", None, SETTINGS)
+    return PanesError("store-failed", f"{what}: {shortened(_text(error))}", None, SETTINGS)
 
 
 def is_missing(error: BaseException | None) -> bool:
@@ -62,7 +64,7 @@ def _no_jar(path: str, text: str, spark: SparkSession) -> PanesError:
     if scheme in ARTIFACTS:
         version = spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion()  # type: ignore[union-attr]
         hint = f"Start Spark with --packages org.apache.hadoop:{ARTIFACTS[scheme]}:{version}."
-    return PanesError("missing-package", f"this Spark cannot reach {path}: {_short(text)}", None, hint)
+    return PanesError("missing-package", f"this Spark cannot reach {path}: {shortened(text)}", None, hint)
 
 
 def _text(error: Exception) -> str:
@@ -78,12 +80,12 @@ def _classes(error: Py4JJavaError) -> list[str]:
     return found
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
     """The first line of an error, without the names of Java's classes before it; a single word keeps the last one.
 
-    >>> _short("org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device")
+    >>> shortened("org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device")
     'No space left on device'
-    >>> _short("java.lang.IllegalArgumentException: java.net.UnknownHostException: nowhere")
+    >>> shortened("java.lang.IllegalArgumentException: java.net.UnknownHostException: nowhere")
     'UnknownHostException: nowhere'
     """
     line, name = text.strip().partition("\n")[0], ""

@@ -42,7 +42,7 @@ def test_each_micro_batch_is_appended_once(spark: SparkSession, tmp_path: Path) 
         writer(rows, batch)
     assert rows_of(tmp_path / "t") == [(1, "x"), (2, None), (3, "z"), (3, "z")]
     assert DeltaTable(str(tmp_path / "t")).version() == 3  # made, and written three times
-    assert list((tmp_path / "t" / "_panes_staging").iterdir()) == []
+    assert list(tmp_path.glob("t/_panes_staging/*")) == []
 
 
 def test_a_micro_batch_without_rows_is_no_version(spark: SparkSession, tmp_path: Path) -> None:

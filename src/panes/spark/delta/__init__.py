@@ -1,1 +1,1 @@
-"""Delta tables, read and written with delta-rs: it works with every Spark, and without a jar."""
+"""Delta tables, read with delta-rs, and written with it or with Spark's own Delta."""

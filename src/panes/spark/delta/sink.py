@@ -1,4 +1,4 @@
-"""Delta out: a micro-batch is one commit, which carries the sink's id and the micro-batch's number.
+"""Delta out with delta-rs: a micro-batch is one commit, which carries the sink's id and the micro-batch's number.
 
 stage      the rows are computed, and written beside the table: always, since state is kept on the way
 commit     unless the table says that this micro-batch is in it; a commit fails if another driver has committed in
@@ -7,70 +7,49 @@ commit     unless the table says that this micro-batch is in it; a commit fails 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DateType,
-    MapType,
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import StructField, StructType
 
 from panes.connectors.delta import DeltaSink
-from panes.errors import PanesError, suggestion
-from panes.kernels.changelog.changes import CHANGE
+from panes.spark.delta.columns import Result, key_of, matched, new_schema
+from panes.spark.delta.once import ATTEMPTS, has_batch, never_committed
 from panes.spark.delta.staging import Staged, clean_up, nullable, stage
 from panes.spark.delta.table import (
     ONE_AT_A_TIME,
     arrow_schema_of,
-    check_installed,
     exists,
     failures_of,
     open_table,
     schema_of,
 )
-from panes.spark.expressions import quoted, with_nested
-from panes.spark.folders import folder
+from panes.spark.expressions import quoted
 from panes.spark.last_of_key import DELETED, last_of_key
 
 if TYPE_CHECKING:
-    from deltalake import CommitProperties, DeltaTable, Schema
+    from deltalake import CommitProperties, DeltaTable
 
-HELD = (
-    *(StringType, BinaryType, BooleanType, NumericType, DateType, TimestampType, TimestampNTZType),
-    *(ArrayType, MapType, StructType),
-)
-Put = Callable[[DataFrame, int], None]
-BEHIND = "Its checkpoint was replaced, or another query has the same id. Begin with another id and an empty table."
 SMALL = 64 << 20  # bytes of a micro-batch that may be in memory whole
-ATTEMPTS = 20  # at a commit, when others commit as well
 
 
 @dataclass(frozen=True)
 class DeltaWriter:
-    """A function for `foreachBatch`. `id` tells the sink apart from all others that write to the table."""
+    """Writes micro-batches with delta-rs. `id` tells the sink apart from all others of the table."""
 
     id: str
     sink: DeltaSink
     changelog: bool  # whether rows are changes, to be applied by the key
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        sink = self.sink
+        sink, result = self.sink, Result(rows.schema, self.sink, self.changelog)
         with ONE_AT_A_TIME:
-            table = self._table(rows.schema)
+            table = self._table(result)
             there, arrow = schema_of(table), arrow_schema_of(table)
-        columns = matched(rows.schema, self, there)
+        columns = matched(result, there)
         if self.changelog:
             rows = last_of_key(rows, sink.key)
             values = {name: quoted(column) for name, column in columns.items()} | {DELETED: DELETED}
@@ -81,21 +60,26 @@ class DeltaWriter:
         known = arrow.append(pa.field(DELETED, pa.bool_()))
         schema = pa.schema([pa.field(name, nullable(known.field(name).type)) for name in values])
         named = rows.selectExpr(*(f"{value} AS {quoted(name)}" for name, value in values.items()))
-        staged = stage(named, sink.path, sink.storage, self.id, batch, schema, self._key(columns))
+        staged = stage(named, sink.path, sink.storage, self.id, batch, schema, self._key(list(columns)))
         if staged.files:
             with ONE_AT_A_TIME:
                 self._commit(staged, list(columns), batch)
                 clean_up(sink.path, sink.storage, self.id, batch)
 
-    def _key(self, columns: Iterable[str]) -> tuple[str, ...]:
-        """The columns that identify a row, as the table calls them."""
-        wanted = {name.lower() for name in self.sink.key} if self.changelog else set()
-        return tuple(name for name in columns if name.lower() in wanted)
-
-    def _table(self, schema: StructType) -> DeltaTable:
+    def find(self) -> StructType | None:
+        """The schema of the table; None if it is yet to be made."""
         sink = self.sink
         if sink.create and not exists(sink.path, sink.storage):
-            create(self, schema)
+            return None
+        return schema_of(open_table(sink.path, sink.storage))
+
+    def _key(self, columns: Sequence[str]) -> tuple[str, ...]:
+        return key_of(self.sink, columns) if self.changelog else ()
+
+    def _table(self, result: Result) -> DeltaTable:
+        sink = self.sink
+        if sink.create and not exists(sink.path, sink.storage):
+            create(result)
         return open_table(sink.path, sink.storage)
 
     def _commit(self, staged: Staged, columns: Sequence[str], batch: int) -> None:
@@ -117,16 +101,10 @@ class DeltaWriter:
                 if not self._has(open_table(self.sink.path, self.sink.storage), batch):
                     raise
                 return  # another driver has committed it, and then removed what was staged here
-        text = f"micro-batch {batch} could not be committed to {self.sink.path}: others always were faster"
-        raise PanesError("delta-failed", text, None, "Restart it when fewer write to the table.")
+        raise never_committed(self.sink.path, batch)
 
     def _has(self, table: DeltaTable, batch: int) -> bool:
-        """Whether a micro-batch is in the table. One before it cannot come: Spark repeats the last one only."""
-        last = table.transaction_version(self.id)
-        if last is not None and last > batch:
-            text = f"{self.sink.path} has micro-batch {last} of the sink {self.id} already, and this is {batch}"
-            raise PanesError("state-mismatch", text, None, BEHIND)
-        return last == batch
+        return has_batch(table.transaction_version(self.id), batch, self.id, self.sink.path)
 
     def _apply(self, table: DeltaTable, staged: Staged, columns: Sequence[str], properties: CommitProperties) -> None:
         from deltalake import write_deltalake
@@ -145,82 +123,15 @@ class DeltaWriter:
         merge.when_not_matched_insert(values, f"NOT s.{DELETED}").execute()
 
 
-def checked_writer(schema: StructType, sink: DeltaSink, applied: bool, sink_id: Callable[[], str]) -> Put:
-    """A writer of micro-batches; its table is looked at before anything starts."""
-    sink = replace(sink, path=folder(sink.path))
-    check_delta(DeltaWriter("", sink, applied), schema)
-    return lambda rows, batch: DeltaWriter(sink_id(), sink, applied)(rows, batch)
-
-
-def check_delta(writer: DeltaWriter, schema: StructType) -> None:
-    """Refuse before anything starts a table that is not there, and a result that does not fit."""
-    check_installed()
-    sink = writer.sink
-    _require(writer, sink.key, schema, "key")
-    if not sink.create or exists(sink.path, sink.storage):
-        matched(schema, writer, schema_of(open_table(sink.path, sink.storage)))
-    else:
-        _require(writer, sink.partition_by, schema, "partition_by")
-        new_schema(writer, schema)
-
-
-def _require(writer: DeltaWriter, names: Sequence[str], schema: StructType, option: str) -> None:
-    for name in names:
-        if name.lower() not in {one.lower() for one in schema.names}:
-            text = f"{option} of the Delta table {writer.sink.path} names {name}, which the result has not"
-            raise PanesError("unknown-column", text, None, suggestion(name, schema.names))
-
-
-def matched(schema: StructType, writer: DeltaWriter, table: StructType) -> dict[str, str]:
-    """The result's columns by the names that they have in the table."""
-    path = writer.sink.path
-    known = {field.name.lower(): field for field in table.fields}
-    found: dict[str, str] = {}
-    for field in _written(schema, writer):
-        there = known.get(field.name.lower())
-        if there is None:
-            text = f"the Delta table {path} has no column {field.name}"
-            raise PanesError("unknown-column", text, None, suggestion(field.name, table.names))
-        new, old = field.dataType.simpleString(), there.dataType.simpleString()
-        if new != old:
-            text = f"the column {field.name} is {new}, in the Delta table {path} {old}"
-            raise PanesError("type-mismatch", text, None, f"Select CAST({field.name} AS {old.upper()}).")
-        if there.name in found:
-            raise PanesError("ambiguous-column", f"the result has two columns {field.name} for the Delta table {path}")
-        found[there.name] = field.name
-    for field in table.fields:
-        if field.name not in found and not field.nullable:
-            text = f"the result has no {field.name}, which may not be NULL in the Delta table {path}"
-            raise PanesError("unknown-column", text, None, f"Select {field.name}.")
-    return found
-
-
-def _written(schema: StructType, writer: DeltaWriter) -> list[StructField]:
-    return [field for field in schema.fields if not (writer.changelog and field.name == CHANGE)]
-
-
-def new_schema(writer: DeltaWriter, schema: StructType) -> Schema:
-    """The schema of a new table for a result."""
-    from deltalake import Schema
-
-    fields = [StructField(field.name, field.dataType) for field in _written(schema, writer)]
-    for field in fields:
-        for one in with_nested(field.dataType):
-            if not isinstance(one, HELD):
-                text = f"the column {field.name} is {one.simpleString()}, which no Delta table can hold"
-                raise PanesError("type-mismatch", text, None, f"Select CAST({field.name} AS STRING).")
-    return Schema.from_json(StructType(fields).toNullable().json())
-
-
-def create(writer: DeltaWriter, schema: StructType) -> None:
+def create(result: Result) -> None:
     """Make the table, unless another driver has."""
-    from deltalake import DeltaTable
+    from deltalake import DeltaTable, Schema
 
-    sink = writer.sink
+    sink = result.sink
     with failures_of(sink.path, sink.storage):
         DeltaTable.create(
             sink.path,
-            new_schema(writer, schema),
+            Schema.from_json(new_schema(result).json()),
             mode="ignore",
             partition_by=list(sink.partition_by),
             configuration=dict(sink.properties),

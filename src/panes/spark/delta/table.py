@@ -43,12 +43,16 @@ def failures_of(path: str, storage: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except TableNotFoundError:
-        hint = "Look at its path, or add create = 'true' to a sink's options."
-        raise PanesError("delta-failed", f"there is no Delta table at {path}", None, hint) from None
+        raise not_there(path) from None
     except (DeltaError, OSError) as error:
         text = told(error, storage)
         refused = full_or_forbidden(text, f" (the Delta table {path})")
         raise refused or PanesError("delta-failed", f"the Delta table {path}: {text}") from error
+
+
+def not_there(path: str) -> PanesError:
+    hint = "Look at its path, or add create = 'true' to a sink's options."
+    return PanesError("delta-failed", f"there is no Delta table at {path}", None, hint)
 
 
 def told(error: Exception, storage: Mapping[str, str]) -> str:
