@@ -20,10 +20,11 @@ from panes.kernels.idle import Heard, Idle, Quiet, latest
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
 from panes.kernels.late_rows import LateApart
 from panes.kernels.parts import run_in_parts
+from panes.kernels.state.release import WAITING
 from panes.physical.identity import Identity, another_version, check_identity, column_of_state
 from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache, digest_of
-from panes.spark.counters import CLOCK, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
+from panes.spark.counters import CLOCK, DUE, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
 from panes.spark.inbox import Inbox
 from panes.spark.memory import Memory
 from panes.spark.results import write_result
@@ -129,9 +130,11 @@ class Task:
         gauges = {name: gauge for name in GAUGES if (gauge := counted_by_kernel.get(name)) is not None}
         written = self._write(old, step.state, timer, clock.flush, gauges, quiet)
         counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
+        counters[DUE] = None if step.wake is None else step.wake + self.behind
         steps.counted.update(counted)
         counters |= {**counted_by_kernel, **steps.counted, **self.looked_at, "rows_out": result.rows}
         counters |= {"state_bytes": written, "kernel_us": watch.microseconds}
+        counters["waiting_rows"] = sum(chunk.rows for chunk in step.state.chunks if chunk.kind == WAITING)
         yield Row(blob=result.blob, file=result.file, flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:
