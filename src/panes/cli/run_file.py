@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from panes.cli.output.board import Board, QueryState
 from panes.cli.output.failure_text import in_short
+from panes.cli.output.watch import WHY
 from panes.cli.script_file import errors
 from panes.spark.folders import folder
 from panes.spark.report import Report
@@ -32,8 +33,7 @@ if sys.platform != "win32":
 
 OFTEN = 1.0  # seconds between two writings of a file
 PRIVATE = 0o700
-WHY = "why"  # the field of a query that panes why reads
-QUERY_FIELDS = QueryState("", 0).document(0).keys() - {WHY, "began"}
+QUERY_FIELDS = QueryState("", 0).document(0).keys() - {WHY}
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def _state(query: Query, now: float) -> Iterator[Finding]:
 def _nothing(query: Query) -> Finding:
     plan, totals = query.plan, query.totals
     if not plan.operators:
-        text = "nothing waits: each row comes out with the micro-batch that brings it"
+        text = "nothing waits: what becomes of a row comes out with the micro-batch that brings it"
     elif all(one.waits is Waits.NOTHING for one in plan.operators):
         text = "nothing waits: each micro-batch gives out what it changes"
     else:

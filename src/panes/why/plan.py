@@ -63,7 +63,7 @@ class OperatorPlan:
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """`where` are conditions below the first operator, `having` those above the last; all of them where there is none.
+    """`where` are conditions below the last operator, `having` those above it; without operators it is all Spark's.
 
     `knows_streams` is False where only the operators are known, as in a checkpoint of Spark's own.
     """

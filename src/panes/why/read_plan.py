@@ -24,7 +24,7 @@ def query_plan(plan: physical.DataSink, streams: Sequence[Stream]) -> QueryPlan:
     return QueryPlan(
         tuple(StreamPlan(one.name, one.time, one.delay, one.idle_timeout, one.heartbeat) for one in streams),
         operators,
-        where=below if operators else above,
+        where=below if operators else (),
         having=above if operators else (),
         spark_keeps_state=physical.spark_keeps_state(plan),
     )

@@ -42,16 +42,13 @@ def filtered(query: Query) -> Iterator[Finding]:
     if totals is None or not totals.rows_in:
         return
     lost = totals.late or totals.null_time or totals.no_window or totals.expired
-    if plan.operators and not totals.rows_out and not lost and plan.where and _holds_nothing(query):
+    if not totals.rows_out and not lost and plan.where and _holds_nothing(query):
         where = " AND ".join(plan.where)
         text = f"{several(totals.rows_in, 'row')} came, and none has passed WHERE {where}"
         yield Finding(Cause.FILTERED, text)
     if totals.rows_out and plan.having:
         text = f"{several(totals.rows_out, 'result')} came out of {plan.operators[-1].name}: "
         yield Finding(Cause.HAVING, f"{text}of these only those are written that pass {listed(plan.having)}")
-    if not plan.operators and plan.where:
-        text = f"{several(totals.rows_in, 'row')} came: of these only those are written that pass {listed(plan.where)}"
-        yield Finding(Cause.FILTERED, text)
 
 
 def _holds_nothing(query: Query) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from panes.cli.output.watch import Watch
+from panes.cli.output.watch import WHY, Watch
 from panes.spark.report import Report
 from panes.why.plan import QueryPlan
 
@@ -29,8 +29,11 @@ class QueryState:
     rows_out: int = 0
     late_rows: int = 0
     error: str | None = None
-    watch: Watch = field(default_factory=Watch)
+    watch: Watch = field(init=False)
     _recent: deque[tuple[float, int, int]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.watch = Watch(self.began)
 
     def batch(self, report: Report, now: float) -> None:
         rows_in = report.counters.get("rows_in", report.rows_read)
@@ -79,8 +82,7 @@ class QueryState:
             "state_bytes": self.gauge("state_bytes"),
             "backlog": last.backlog if last is not None else None,
             "error": self.error,
-            "began": self.began,
-            "why": self.watch.document(),
+            WHY: self.watch.document(),
         }
 
 

@@ -12,6 +12,7 @@ from panes.spark.report import Report
 from panes.why.facts import Operator, Partition, Query, State, Totals
 from panes.why.plan import QueryPlan
 
+WHY = "why"  # the field of a query that panes why reads
 TOTALS = {
     "rows_in": "rows_in",
     "rows_out": "rows_out",
@@ -35,6 +36,7 @@ GAUGES = {
 class Watch:
     """Times of rows are in microseconds, others in seconds since 1970."""
 
+    began: float
     plan: QueryPlan | None = None
     rows_at: float | None = None
     latest: int | None = None
@@ -79,11 +81,12 @@ class Watch:
         at = place.topic, place.partition
         before = self.partitions.get(at)
         start = place.start if before is None else before.offset
-        still = now if before is None or start != place.end else before.still_since
+        still = now if start != place.end else before.still_since if before is not None else self.began
         self.partitions[at] = Partition(place.topic, place.partition, place.end, place.latest, still)
 
     def document(self) -> dict[str, Any]:
         return {
+            "began": self.began,
             "plan": self.plan.document() if self.plan is not None else None,
             "rows_at": self.rows_at,
             "latest": self.latest,
@@ -97,14 +100,14 @@ class Watch:
 
 def facts_of(query: Mapping[str, Any]) -> Query:
     """A query of a run's file as facts; a plan that another version of Panes wrote is none."""
-    known: Mapping[str, Any] = query.get("why") or {}
+    known: Mapping[str, Any] = query.get(WHY) or {}
     plan = _plan(known.get("plan"))
     totals = known.get("totals")
     return Query(
         query["query"],
         State(query["state"]),
         plan,
-        query.get("began"),
+        known.get("began"),
         query["error"],
         query["batch"],
         query["last_batch_at"],
