@@ -17,7 +17,7 @@ from panes.why.plan import OperatorPlan, QueryPlan, StreamPlan, Waits
 from .reports import report
 
 NOON = 1_704_110_400_000_000
-WINDOW = OperatorPlan(0, "tumblingwindow", Waits.WATERMARK, size=60_000_000)
+WINDOW = OperatorPlan(0, "tumblingwindow", Waits.WATERMARK, size=60_000_000, shards=2)
 PLAN = QueryPlan((StreamPlan("orders", "ts", 10_000_000),), (WINDOW,))
 
 
@@ -26,7 +26,13 @@ def run(checkpoint: Path | None = None, clock: float = 1000.0) -> Iterator[Write
     """A run whose query has had rows until 12:00:50 of its stream, at a moment."""
     with announced("orders.sql", str(checkpoint) if checkpoint is not None else None, clock=lambda: clock) as file:
         file.plans({"totals": PLAN, "other": QueryPlan()})
-        gauges = {"open_windows": 1, "oldest_open_window": NOON, "groups": 3, "next_due": NOON + 60_000_000}
+        gauges = {
+            "open_windows": 1,
+            "oldest_open_window": NOON,
+            "groups": 3,
+            "next_due": NOON + 60_000_000,
+            "shards": 2,
+        }
         times = {"watermark": NOON + 40_000_000, "latest": NOON + 40_000_000}
         file.batch(report("totals", 7, rows_in=5, rows_read=5, **gauges, **times))
         file.write()

@@ -39,7 +39,8 @@ def test_backlog(sources: list[Any], backlog: int | None) -> None:
         ({}, {}, None),
         ({"watermark": "1970-01-01T00:00:00.000Z"}, {}, None),  # Spark's word for none
         ({"watermark": "2024-01-01T00:00:01.500Z"}, {}, 1_704_067_201_500_000),
-        ({"watermark": "3993-01-01T00:00:00.000Z"}, {"rows_in": 1}, None),  # shifted: Panes' operators use it
+        ({"watermark": "3939-01-01T00:00:40.000Z"}, {"rows_in": 1}, 40_000_000),  # shifted, and no shard was called
+        ({"watermark": "1970-01-01T00:00:00.000Z"}, {"rows_in": 1}, None),
         ({"watermark": "3993-01-01T00:00:00.000Z"}, {"rows_in": 1, "watermark": 5}, 5),
     ],
 )

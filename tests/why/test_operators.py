@@ -157,6 +157,11 @@ def test_nothing_waits_where_changes_come_out_at_once() -> None:
     }
 
 
+def test_what_an_operator_holds_may_not_be_known() -> None:
+    text = "what tumblingwindow holds is not known before a micro-batch with rows has come in this run"
+    assert said(query(Operator(MINUTES))) == {"not-known": text}
+
+
 def test_what_the_state_does_not_say_is_not_known() -> None:
     plan = OperatorPlan(0, "OVER", Waits.UNKNOWN, True)
     text = sentence(query(Operator(plan, 0, None, 1, 3, 0)), Cause.UNKNOWN)

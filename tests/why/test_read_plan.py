@@ -17,7 +17,7 @@ SECOND = 1_000_000
 
 def plan(sql: str, **known: Any) -> QueryPlan:
     found = catalog(**known)
-    return query_plan(compiled(sql, found).physical, [one for one in found.streams if one.name == "t"])
+    return query_plan(compiled(sql, found).physical, [one for one in found.streams if one.name == "t"], 4)
 
 
 def operator(sql: str, **known: Any) -> OperatorPlan:

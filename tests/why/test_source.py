@@ -27,6 +27,13 @@ def test_an_idle_source() -> None:
     assert "idle-source" not in said(query(window(), rows_at=NOW - 9))
 
 
+def test_an_idle_source_where_it_is_not_known_what_falls_due() -> None:
+    unknown = query(window(due=None, oldest=None), rows_at=NOW - 240)
+    text = "no micro-batch has brought a row for 4 min: the watermark stands still until one comes"
+    assert sentence(unknown, Cause.IDLE) == text
+    assert hint(unknown, Cause.IDLE) == hint(query(window(), rows_at=NOW - 240), Cause.IDLE)
+
+
 def test_an_idle_source_since_the_run_began() -> None:
     text = sentence(query(window(), rows_at=None, latest=None), Cause.IDLE)
     assert text.startswith(

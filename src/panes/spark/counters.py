@@ -15,7 +15,13 @@ SUMS = (
 # … and three times in microseconds: the start of the oldest open window, the watermark at which something falls due
 # next, and the watermark.
 OLDEST, DUE, CLOCK = "oldest_open_window", "next_due", "watermark"
-COUNTERS = (*SUMS, OLDEST, DUE, CLOCK)
+# A micro-batch without rows calls only the shards in which something falls due: how many it has called, and what their
+# gauges were before. So gauges can be carried on from a micro-batch that called all.
+CARRIED = ("open_windows", "buffered_rows", "waiting_rows", "groups")
+SHARDS = "shards"
+BEFORE = {name: f"{name}_before" for name in CARRIED}
+CALLED = (SHARDS, *BEFORE.values())
+COUNTERS = (*SUMS, OLDEST, DUE, CLOCK, *CALLED)
 GAUGES = ("open_windows", "buffered_rows", "groups", OLDEST)  # what a shard has, as a kernel says
 # `at` is a time that no watermark reaches (LATEST): Spark checks it where another stateful operator follows.
 # `file` has what does not fit into `blob`: see `results`.

@@ -10,13 +10,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from panes.kernels.state.release import WAITING
 from panes.physical.identity import Identity
 from panes.spark.counters import SHIFT
 from panes.spark.micro_batches import begun, committed
 from panes.spark.places import Place, places
 from panes.spark.record import RECORD, Record, plan_of, read_record
-from panes.spark.shard import Directory
 from panes.spark.state_report import OperatorState, queries, state_of
 from panes.spark.store import StorePath, store_path
 from panes.why.facts import Operator, Partition, Query, State
@@ -89,15 +87,11 @@ def _held(one: Operator, state: OperatorState | None) -> Operator:
         one.plan,
         open_windows=sum(of.get("open_windows", 0) for of in gauges),
         oldest=min((of["oldest_open_window"] for of in gauges if "oldest_open_window" in of), default=None),
-        waiting=sum(_waiting(shard) for shard in shards),
+        waiting=sum(shard.waiting_rows for shard in shards),
         kept=sum(of.get("buffered_rows", 0) for of in gauges),
         groups=sum(of.get("groups", 0) for of in gauges),
         due=min((_due(shard.timer) for shard in shards if shard.timer is not None), default=None),
     )
-
-
-def _waiting(shard: Directory) -> int:
-    return sum(chunk["rows"] for chunk in shard.chunks if chunk["kind"] == WAITING)
 
 
 def _due(timer: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from panes.spark.counters import CLOCK, DUE, OLDEST, SUMS
+from panes.spark.counters import CLOCK, DUE, OLDEST, SHIFT, SUMS
 from panes.spark.counters_table import Counters
 from panes.spark.places import offsets
 
@@ -75,14 +75,14 @@ def operators_of(progress: Any) -> dict[int, dict[str, int]]:
 def watermark_of(progress: Any, counters: Mapping[str, int]) -> int | None:
     """The watermark in microseconds since 1970; None before there is one.
 
-    `counters` are those of the report: where Panes has operators, Spark's own watermark is shifted.
+    `counters` are those of the report: where Panes has operators, Spark's own watermark is shifted, and shards tell
+    theirs, if the micro-batch has called any.
     """
-    if "rows_in" in counters:  # malformed records are counted for any query
-        return counters.get(CLOCK)
     text = progress.eventTime.get("watermark")
-    if text is None:
-        return None
-    return round(datetime.fromisoformat(text).timestamp() * 1_000_000) or None
+    micros = round(datetime.fromisoformat(text).timestamp() * 1_000_000) if text is not None else 0
+    if "rows_in" in counters:  # malformed records are counted for any query
+        return counters.get(CLOCK, micros - SHIFT if micros > 0 else None)
+    return micros or None
 
 
 def backlog_of(progress: Any) -> int | None:

@@ -38,7 +38,7 @@ class Record:
         texts = [one.encode() for one in operators]
         names = sorted({one.name.lower() for one in streams})
         query = json.dumps([source_of(plan), result_of(plan)], sort_keys=True)
-        waits = query_plan(plan, streams).document()
+        waits = query_plan(plan, streams, shards).document()
         return Record(texts, shards, sorted(heartbeats(streams)), names, digest(query), waits)
 
 

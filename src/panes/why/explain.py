@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from panes.why.facts import Query, State
-from panes.why.finding import WAITING, Cause, Finding
+from panes.why.finding import Cause, Finding
 from panes.why.operators import waiting
 from panes.why.plan import Waits
 from panes.why.rows import filtered, lost
@@ -22,9 +22,8 @@ def why(query: Query, now: float) -> list[Finding]:
         return found
     found += backlog(query)
     held = [one for operator in query.operators for one in waiting(query, operator)]
-    due = min((one.due for one in held if one.due is not None), default=None)
     found += held
-    found += standing_still(query, now, due, any(one.cause in WAITING for one in held))
+    found += standing_still(query, now, held)
     found += lost(query, now)
     found += filtered(query)
     found += silent(query, now)

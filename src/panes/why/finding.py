@@ -31,8 +31,9 @@ class Cause(StrEnum):
     NOTHING = "nothing-waits"
 
 
-# Something is there that comes out later.
-WAITING = frozenset({Cause.OPEN_WINDOWS, Cause.WAITING_ROWS, Cause.UNFINISHED_ROWS, Cause.CONDITION, Cause.COUNT})
+# Something is there that comes out later, when the watermark has moved or when rows have come.
+CLOCKED = frozenset({Cause.OPEN_WINDOWS, Cause.WAITING_ROWS})
+WAITING = CLOCKED | {Cause.UNFINISHED_ROWS, Cause.CONDITION, Cause.COUNT}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ AHEAD = "EMIT CHANGES gives results before the rows that follow; --flush ends an
 
 def waiting(query: Query, one: Operator) -> Iterator[Finding]:
     """What waits in an operator, and for what."""
+    if one.open_windows is None and one.waiting is None and one.kept is None:
+        text = f"what {one.plan.name} holds is not known before a micro-batch with rows has come in this run"
+        yield Finding(Cause.UNKNOWN, text)
     if one.plan.waits_for_clock and one.waiting:
         yield _waiting_rows(query, one)
     match one.plan.waits:

@@ -59,6 +59,7 @@ class OperatorPlan:
     keeps_passed: bool = False
     partition_by: tuple[str, ...] = ()
     state_ttl: int | None = None
+    shards: int | None = None
 
 
 @dataclass(frozen=True)

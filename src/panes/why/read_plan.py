@@ -17,9 +17,9 @@ from panes.sql.window_kinds import size_and_hop
 from panes.why.plan import OperatorPlan, QueryPlan, StreamPlan, Waits
 
 
-def query_plan(plan: physical.DataSink, streams: Sequence[Stream]) -> QueryPlan:
+def query_plan(plan: physical.DataSink, streams: Sequence[Stream], shards: int) -> QueryPlan:
     """What is known of a query before it runs; its operators are in the order in which they are built."""
-    operators = tuple(_operators(plan, count()))
+    operators = tuple(_operators(plan, count(), shards))
     above, below = _conditions(plan)
     return QueryPlan(
         tuple(StreamPlan(one.name, one.time, one.delay, one.idle_timeout, one.heartbeat) for one in streams),
@@ -30,15 +30,15 @@ def query_plan(plan: physical.DataSink, streams: Sequence[Stream]) -> QueryPlan:
     )
 
 
-def _operators(plan: physical.Plan, numbers: Iterator[int]) -> Iterator[OperatorPlan]:
+def _operators(plan: physical.Plan, numbers: Iterator[int], shards: int) -> Iterator[OperatorPlan]:
     """Operators as the builder numbers them: those below first, but for pairs, which take two numbers at once."""
     if isinstance(plan, physical.Pair):
         next(numbers)
         next(numbers)
     for child in physical.children(plan):
-        yield from _operators(child, numbers)
+        yield from _operators(child, numbers, shards)
     if isinstance(plan, Stateful):
-        yield _operator(plan, next(numbers))
+        yield replace(_operator(plan, next(numbers)), shards=1 if plan.placement.one_shard else shards)
 
 
 def _conditions(plan: physical.Plan, passed: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -52,7 +52,8 @@ def filtered(query: Query) -> Iterator[Finding]:
 
 
 def _holds_nothing(query: Query) -> bool:
-    return not any(one.open_windows or one.waiting or one.kept or one.groups for one in query.operators)
+    held = [(one.open_windows, one.waiting, one.kept, one.groups) for one in query.operators]
+    return all(number == 0 for numbers in held for number in numbers)
 
 
 def _of_all(number: int, totals: Totals) -> str:

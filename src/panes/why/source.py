@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from panes.why.facts import Partition, Query, State
-from panes.why.finding import Cause, Finding
+from panes.why.finding import CLOCKED, WAITING, Cause, Finding
 from panes.why.words import ago, length, listed, several, time
 
 IDLE = 10.0  # seconds without a row
@@ -25,14 +25,15 @@ def backlog(query: Query) -> Iterator[Finding]:
         yield Finding(Cause.BACKLOG, text)
 
 
-def standing_still(query: Query, now: float, due: int | None, something_waits: bool) -> Iterator[Finding]:
-    """What keeps the clock from moving, if something waits; `due` is the watermark that is waited for."""
-    if not something_waits:
+def standing_still(query: Query, now: float, held: Sequence[Finding]) -> Iterator[Finding]:
+    """What keeps the clock from moving, if something waits."""
+    if not any(one.cause in WAITING for one in held):
         return
+    due = min((one.due for one in held if one.due is not None), default=None)
     if due is not None:
         yield from _delay(query, due)
     if query.state is State.RUNNING:
-        yield from _idle(query, now, due)
+        yield from _idle(query, now, due, any(one.cause in CLOCKED for one in held))
 
 
 def _delay(query: Query, due: int) -> Iterator[Finding]:
@@ -49,14 +50,14 @@ def _delay(query: Query, due: int) -> Iterator[Finding]:
     yield Finding(Cause.DELAY, text, DELAY.format(clock.time))
 
 
-def _idle(query: Query, now: float, due: int | None) -> Iterator[Finding]:
+def _idle(query: Query, now: float, due: int | None, clocked: bool) -> Iterator[Finding]:
     since = query.rows_at if query.rows_at is not None else query.began
     if since is None or now - since < IDLE:
         return
     ever = "" if query.rows_at is not None else ", since the run began"
     text = f"no micro-batch has brought a row for {ago(now - since)}{ever}"
     clock = query.plan.clock
-    if due is None:
+    if not clocked:
         yield Finding(Cause.IDLE, text)
     elif clock is None or clock.delay is None:
         yield Finding(Cause.IDLE, f"{text}: the watermark stands still")
@@ -64,8 +65,10 @@ def _idle(query: Query, now: float, due: int | None) -> Iterator[Finding]:
         text += f": idle_timeout, {length(clock.idle_timeout)}, moves the clock of {clock.name} on, at heartbeats"
         yield Finding(Cause.IDLE, text, "A run with --once or --flush has no heartbeat.")
     else:
-        text += f": the watermark stands still until one comes, and reaches {time(due)} with a row of "
-        yield Finding(Cause.IDLE, f"{text}{time(due + clock.delay, due)}", TIMEOUT.format(clock.name))
+        text += ": the watermark stands still until one comes"
+        if due is not None:
+            text += f", and reaches {time(due)} with a row of {time(due + clock.delay, due)}"
+        yield Finding(Cause.IDLE, text, TIMEOUT.format(clock.name))
 
 
 def silent(query: Query, now: float) -> Iterator[Finding]:

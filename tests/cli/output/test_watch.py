@@ -14,7 +14,7 @@ from panes.why.plan import OperatorPlan, QueryPlan, StreamPlan, Waits
 
 from ..reports import report
 
-WINDOW = OperatorPlan(0, "tumblingwindow", Waits.WATERMARK, size=60_000_000)
+WINDOW = OperatorPlan(0, "tumblingwindow", Waits.WATERMARK, size=60_000_000, shards=2)
 PLAN = QueryPlan((StreamPlan("t", "ts", 10_000_000),), (WINDOW,))
 
 
@@ -37,11 +37,36 @@ def test_before_the_first_micro_batch() -> None:
 def test_gauges_are_those_of_the_last_micro_batch_and_counters_add_up() -> None:
     gauges = {"open_windows": 2, "oldest_open_window": 5, "waiting_rows": 1, "buffered_rows": 4, "groups": 3}
     found = facts(
-        report(rows_in=3, late_rows=1, null_time_rows=2, open_windows=9),
-        report(batch=1, rows_in=4, rows_out=5, no_window_rows=1, expired_rows=1, next_due=65, **gauges),
+        report(rows_in=3, late_rows=1, null_time_rows=2, open_windows=9, shards=2),
+        report(batch=1, rows_in=4, rows_out=5, no_window_rows=1, expired_rows=1, next_due=65, shards=2, **gauges),
     )
     assert found.operators == (Operator(WINDOW, 2, 5, 1, 4, 3, 65),)
     assert found.totals == Totals(7, 5, 1, 2, 1, 1)
+
+
+GAUGES = {
+    "open_windows": 4,
+    "oldest_open_window": 5,
+    "waiting_rows": 1,
+    "buffered_rows": 6,
+    "groups": 9,
+    "next_due": 65,
+}
+
+
+def test_a_micro_batch_that_calls_no_shard_changes_nothing() -> None:
+    everything = report(rows_in=3, shards=2, **GAUGES)
+    assert facts(everything, report(batch=1)).operators == facts(everything).operators
+    assert facts(everything).operators == (Operator(WINDOW, 4, 5, 1, 6, 9, 65),)
+
+
+def test_a_micro_batch_that_calls_some_shards_says_what_has_changed_in_them() -> None:
+    """When something falls due in the others is not known then."""
+    before = {"open_windows_before": 3, "waiting_rows_before": 1, "buffered_rows_before": 4, "groups_before": 3}
+    some = report(batch=1, shards=1, open_windows=1, buffered_rows=2, groups=2, next_due=99, **before)
+    found = facts(report(rows_in=3, shards=2, **GAUGES), some, report(batch=2))
+    assert found.operators == (Operator(WINDOW, 2, None, 0, 4, 8, None),)
+    assert facts(some).operators == (Operator(WINDOW),)
 
 
 def test_times_of_rows() -> None:

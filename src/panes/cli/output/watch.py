@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from panes.spark.counters import BEFORE, SHARDS
 from panes.spark.places import Place
 from panes.spark.report import Report
 from panes.why.facts import Operator, Partition, Query, State, Totals
@@ -45,10 +46,10 @@ class Watch:
     knows_earliest: bool = True
     totals: Counter[str] = field(default_factory=Counter)
     partitions: dict[tuple[str, str], Partition] = field(default_factory=dict)
-    operators: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    operators: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def batch(self, report: Report, now: float) -> None:
-        self.operators = report.operators
+        self._carry_on(report)
         self.totals.update({name: report.counters.get(counter, 0) for name, counter in TOTALS.items()})
         if "rows_in" not in report.counters:
             self.totals["rows_in"] += report.rows_read
@@ -57,6 +58,13 @@ class Watch:
             self._times(report)
         for place in report.places:
             self._moved(place, now)
+
+    def _carry_on(self, report: Report) -> None:
+        """Gauges of all shards, also after a micro-batch that has called only some, or none."""
+        for one in self.plan.operators if self.plan is not None else ():
+            found = carried_on(self.operators.get(one.number), report.operators.get(one.number, {}), one.shards)
+            if found is not None:
+                self.operators[one.number] = found
 
     def _brought_rows(self, report: Report) -> bool:
         """Heartbeats are rows to Spark."""
@@ -96,6 +104,19 @@ class Watch:
             "partitions": [asdict(one) for one in self.partitions.values()],
             "operators": {str(number): dict(of) for number, of in self.operators.items()},
         }
+
+
+def carried_on(old: Mapping[str, int] | None, new: Mapping[str, int], shards: int | None) -> dict[str, int] | None:
+    """An operator's gauges after a micro-batch; None where they are not known, or have not changed.
+
+    When the next thing falls due in a shard that was not called is not known: nothing fell due there.
+    """
+    called = new.get(SHARDS, 0)
+    if called == shards:
+        return {name: new[name] for name in GAUGES.values() if name in new}
+    if not called or old is None:
+        return None
+    return {name: old.get(name, 0) + new.get(name, 0) - new.get(before, 0) for name, before in BEFORE.items()}
 
 
 def facts_of(query: Mapping[str, Any]) -> Query:
