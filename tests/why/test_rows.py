@@ -44,6 +44,13 @@ def test_one_time_in_the_future_makes_all_others_late() -> None:
     assert "start with a new checkpoint" in (hint(found, Cause.LATE) or "")
 
 
+def test_a_row_that_is_ahead_by_less_than_the_delay_is_an_ordinary_one() -> None:
+    text = sentence(query(EMPTY, totals=Totals(5, 0, late=1), latest_now=at(40)), Cause.LATE)
+    assert text == (
+        "1 of 5 rows was late, and dropped: the watermark is at 2024-01-01 12:00:40, moved there by a row of 12:00:50"
+    )
+
+
 def test_a_watermark_from_an_earlier_run() -> None:
     found = query(EMPTY, totals=Totals(3, 0, late=3), latest=at(20), latest_now=at(20))
     assert sentence(found, Cause.LATE) == (

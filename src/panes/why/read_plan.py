@@ -31,10 +31,7 @@ def query_plan(plan: physical.DataSink, streams: Sequence[Stream], shards: int) 
 
 
 def _operators(plan: physical.Plan, numbers: Iterator[int], shards: int) -> Iterator[OperatorPlan]:
-    """Operators as the builder numbers them: those below first, but for pairs, which take two numbers at once."""
-    if isinstance(plan, physical.Pair):
-        next(numbers)
-        next(numbers)
+    """Operators as the builder numbers them, those below first; pairs, which take numbers too, have none above them."""
     for child in physical.children(plan):
         yield from _operators(child, numbers, shards)
     if isinstance(plan, Stateful):
