@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from panes.spark.report import Report
     from panes.spark.rows import ShowRows
+    from panes.why.plan import QueryPlan
 
 
 class Engine:
@@ -216,6 +217,7 @@ class Engine:
         failed: Callable[[str, Exception], None] = lambda query, error: None,
         rows: ShowRows | None = None,
         started: Callable[[list[str]], None] = lambda queries: None,
+        plans: Callable[[Mapping[str, QueryPlan]], None] = lambda plans: None,
     ) -> None:
         """Run a script: declarations take effect at once, each INSERT runs as a query of its own until it ends.
 
@@ -225,8 +227,8 @@ class Engine:
         micro-batch; the run stops, and can go on later, when `stopped` says so. A micro-batch begins `every` so often,
         such as '10 seconds', or as soon as the one before is done. With `on_error='continue'` the other queries go on
         when one fails, and its error is raised at the end; `failed` is told at once. `started` gets the names of the
-        queries when they run. `rows` gets the rows of each SELECT without INSERT, which starts anew in each run;
-        without it they are compiled and not run.
+        queries when they run, and `plans` before that what each can wait for. `rows` gets the rows of each SELECT
+        without INSERT, which starts anew in each run; without it they are compiled and not run.
 
         >>> import panes, tempfile
         >>> from pathlib import Path
@@ -285,6 +287,7 @@ class Engine:
                     failed,
                     rows or (lambda rows: None),
                     started,
+                    plans,
                 )
                 runner.run([*inserts, *selects], folder, how)
 

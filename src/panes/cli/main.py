@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from panes import __version__
-from panes.cli import check, demo, doctor, explain, init, rescale, run, shell, state, status, stop, test
+from panes.cli import check, demo, doctor, explain, init, rescale, run, shell, state, status, stop, test, why
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # a text that is refused needs no second message
 
@@ -48,6 +48,7 @@ app.command("run")(run.run)
 app.command("shell")(shell.shell)
 app.command("status")(status.status)
 app.command("stop")(stop.stop)
+app.command("why")(why.why)
 app.command("state")(state.state)
 app.command("rescale")(rescale.rescale)
 app.command("test")(test.test)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from panes.cli.script_file import errors
-from panes.spark.counters import CLOCK, OLDEST, SUMS
+from panes.spark.counters import CLOCK, DUE, OLDEST, SUMS
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Gauge
 
     from panes.spark.report import Report
 
-GAUGES = ("open_windows", "buffered_rows", "groups", "state_bytes")
-OTHERS = (*GAUGES, "kernel_us", OLDEST, CLOCK)  # what is no counter, or another one
+GAUGES = ("open_windows", "buffered_rows", "waiting_rows", "groups", "state_bytes")
+OTHERS = (*GAUGES, "kernel_us", OLDEST, DUE, CLOCK)  # what is no counter, or another one
 MICROS = 1_000_000
 QUERY = ["query"]
 
@@ -47,6 +47,7 @@ class Metrics:
         self._last_seconds = gauge("last_batch_seconds", "time of the last micro-batch")
         self._watermark = gauge("watermark_seconds", "watermark, in seconds since 1970")
         self._oldest = gauge("oldest_open_window_seconds", "start of the oldest open window, in seconds since 1970")
+        self._due = gauge("next_due_seconds", "watermark at which something falls due, in seconds since 1970")
         self._backlog = gauge("backlog_rows", "rows waiting in the sources, where the source reports it")
         self._up = gauge("up", "1 while the query runs, 0 when it has failed")
 
@@ -71,6 +72,7 @@ class Metrics:
         self._kernel.labels(query).inc(found.get("kernel_us", 0) / MICROS)
         _set(self._watermark, query, report.watermark, MICROS)
         _set(self._oldest, query, found.get(OLDEST), MICROS)
+        _set(self._due, query, found.get(DUE), MICROS)
         _set(self._backlog, query, report.backlog)
 
     def failed(self, query: str, error: Exception) -> None:

@@ -14,7 +14,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -22,16 +22,18 @@ from typing import IO, Any
 
 from panes.cli.output.board import Board, QueryState
 from panes.cli.output.failure_text import in_short
+from panes.cli.output.watch import WHY
 from panes.cli.script_file import errors
 from panes.spark.folders import folder
 from panes.spark.report import Report
+from panes.why.plan import QueryPlan
 
 if sys.platform != "win32":
     from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 
 OFTEN = 1.0  # seconds between two writings of a file
 PRIVATE = 0o700
-QUERY_FIELDS = QueryState("", 0).document(0).keys()
+QUERY_FIELDS = QueryState("", 0).document(0).keys() - {WHY}
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Writer:
         self._path, self._run, self._clock = path, run, clock
         self.board = Board()
         self.log = path.with_suffix(".log")
+        self._behind = False
         self.write()
 
     def started(self, queries: list[str], ui: str | None) -> None:
@@ -96,10 +99,17 @@ class Writer:
         self._run = replace(self._run, ui=ui)
         self.write()
 
+    def plans(self, plans: Mapping[str, QueryPlan]) -> None:
+        self.board.plans(plans, self._clock())
+
     def batch(self, report: Report) -> None:
-        now = self._clock()
-        self.board.batch(report, now)
-        if now - self._run.written >= OFTEN:
+        self.board.batch(report, self._clock())
+        self._behind = True
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Write what has been left out because the last writing was too short a time ago."""
+        if self._behind and self._clock() - self._run.written >= OFTEN:
             self.write()
 
     def failed(self, query: str, error: Exception) -> None:
@@ -108,6 +118,7 @@ class Writer:
 
     def write(self) -> None:
         now = self._clock()
+        self._behind = False
         self._run = replace(self._run, written=now, queries=self.board.document(now))
         hidden = self._path.with_suffix(".new")
         with suppress(OSError):  # a full disk: no pipeline stops for this file

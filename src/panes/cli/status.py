@@ -13,6 +13,7 @@ from rich.table import Table
 from panes.cli.output.board import RECENT
 from panes.cli.output.figures import length, moment, rate, size
 from panes.cli.output.tables import figures_table, width_of
+from panes.cli.output.watch import WHY
 from panes.cli.run_file import RunFile, runs_on
 from panes.cli.script_file import console, errors
 
@@ -48,6 +49,7 @@ def status(
 
 def at(query: dict[str, Any], now: float) -> dict[str, Any]:
     """A query as it is now: a run writes down its rates after a micro-batch, and nothing while none comes."""
+    query = {name: value for name, value in query.items() if name != WHY}
     last = query["last_batch_at"]
     if last is None or now - last <= RECENT:
         return query

@@ -13,7 +13,7 @@ from panes.catalog import Catalog
 from panes.cli.java_prints import java_prints_to
 from panes.cli.metrics import served
 from panes.cli.output.choice import Listener, Output, Wanted, output_for, plain_output
-from panes.cli.run_file import announced
+from panes.cli.run_file import Writer, announced
 from panes.cli.script_file import errors, reported_errors
 from panes.cli.signals import Stop
 from panes.compile import Compiled
@@ -27,6 +27,7 @@ from panes.sql.variables import Script, with_variables
 if TYPE_CHECKING:
     from panes.engine import Engine
     from panes.spark.report import Report
+    from panes.why.plan import QueryPlan
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,21 @@ class Telling:
     def __init__(self, output: Output, script: Script) -> None:
         self.output = output
         self.listeners: list[Listener] = [output]
+        self.file: Writer | None = None  # what others see of the run
         self._script = script
         self._failures: list[str] = []
 
     def started(self, queries: list[str], ui: str | None) -> None:
         for one in self.listeners:
             one.started(queries, ui)
+
+    def plans(self, plans: Mapping[str, QueryPlan]) -> None:
+        if self.file is not None:
+            self.file.plans(plans)
+
+    def catch_up(self) -> None:
+        if self.file is not None:
+            self.file.catch_up()
 
     def batch(self, report: Report) -> None:
         for one in self.listeners:
@@ -103,6 +113,7 @@ def supervise(wanted: Supervised) -> int | None:
                 stop.rearm()
         telling = Telling(stack.enter_context(output_for(wanted.wanted, bool(printed))), script)
         telling.listeners += listeners
+        telling.file = file
         try:
             with reported_errors(tell=telling.refused, debug=wanted.debug):
                 _run(engine, script.text, wanted, telling, stop)
@@ -146,6 +157,10 @@ def _run(engine: Engine, text: str, wanted: Supervised, telling: Telling, stop: 
     def started(queries: list[str]) -> None:
         telling.started(queries, ui_of(engine))
 
+    def stopped() -> bool:
+        telling.catch_up()  # this is asked every second
+        return stop.asked()
+
     engine.run(
         text,
         checkpoint=wanted.checkpoint,
@@ -158,7 +173,8 @@ def _run(engine: Engine, text: str, wanted: Supervised, telling: Telling, stop: 
         failed=telling.failed,
         rows=telling.output.rows,
         started=started,
-        stopped=stop.asked,
+        stopped=stopped,
+        plans=telling.plans,
         name=wanted.name,
     )
 

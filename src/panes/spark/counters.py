@@ -10,11 +10,18 @@ SUMS = (
     "no_window_rows",
     *("rows_recomputed", "unchanged_rows", "blocks_read"),
     *("chunks_read", "bytes_read", "cache_hits", "bytes_cached", "kernel_us"),
-    *("open_windows", "buffered_rows", "groups", "state_bytes"),
+    *("open_windows", "buffered_rows", "waiting_rows", "groups", "state_bytes"),
 )
-# … and two times in microseconds: the start of the oldest open window, and the watermark.
-OLDEST, CLOCK = "oldest_open_window", "watermark"
-COUNTERS = (*SUMS, OLDEST, CLOCK)
+# … and three times in microseconds: the start of the oldest open window, the watermark at which something falls due
+# next, and the watermark.
+OLDEST, DUE, CLOCK = "oldest_open_window", "next_due", "watermark"
+# A micro-batch without rows calls only the shards in which something falls due: how many it has called, and what their
+# gauges were before. So gauges can be carried on from a micro-batch that called all.
+CARRIED = ("open_windows", "buffered_rows", "waiting_rows", "groups")
+SHARDS = "shards"
+BEFORE = {name: f"{name}_before" for name in CARRIED}
+CALLED = (SHARDS, *BEFORE.values())
+COUNTERS = (*SUMS, OLDEST, DUE, CLOCK, *CALLED)
 GAUGES = ("open_windows", "buffered_rows", "groups", OLDEST)  # what a shard has, as a kernel says
 # `at` is a time that no watermark reaches (LATEST): Spark checks it where another stateful operator follows.
 # `file` has what does not fit into `blob`: see `results`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from html import escape
 
-from panes.spark.counters import CLOCK, OLDEST
+from panes.spark.counters import CLOCK, DUE, OLDEST
 
 STYLE = """
 .panes-counters { border-collapse: collapse; font-size: 13px; }
@@ -37,7 +37,7 @@ def shown(name: str, value: int) -> str:
     >>> shown("rows_in", 1234567), shown("watermark", 1_704_110_400_000_000)
     ('1,234,567', '2024-01-01 12:00:00 UTC')
     """
-    if name not in (CLOCK, OLDEST):
+    if name not in (CLOCK, DUE, OLDEST):
         return f"{value:,}"
     try:
         return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value):%Y-%m-%d %H:%M:%S} UTC"

@@ -16,7 +16,7 @@ from panes.kernels.late_rows import LATE, LateRows, judge_of
 from panes.kernels.parts import run_in_parts
 from panes.physical.identity import Identity
 from panes.spark.batch_state import BatchState
-from panes.spark.counters import CLOCK, COUNTERS, NEVER_LATE, OLDEST, OUTPUT, SUMS
+from panes.spark.counters import CALLED, CLOCK, COUNTERS, DUE, NEVER_LATE, OLDEST, OUTPUT, SUMS
 from panes.spark.failing_rows import Named, Names
 from panes.spark.inbox import Inbox
 from panes.spark.memory import Memory, memory_of
@@ -87,8 +87,8 @@ def run(
     done = packed.groupBy("shard").transformWithState(
         processor, OUTPUT, "Append", "EventTime", eventTimeColumnName=event_time
     )
-    sums = [functions.sum(name).alias(name) for name in SUMS]
-    times = [functions.min(OLDEST).alias(OLDEST), functions.max(CLOCK).alias(CLOCK)]
+    sums = [functions.sum(name).alias(name) for name in (*SUMS, *CALLED)]
+    times = [*(functions.min(name).alias(name) for name in (OLDEST, DUE)), functions.max(CLOCK).alias(CLOCK)]
     observed = done.observe(operator.metrics, *sums, *times)
     return observed.mapInArrow(unpack, schema)
 

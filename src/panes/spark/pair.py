@@ -21,7 +21,7 @@ from panes.kernels.changelog.changes import AFTER, BEFORE, CHANGE, DELETE, INSER
 from panes.kernels.changelog.table import WORDS, unknown_word
 from panes.kernels.duck import query, quoted
 from panes.physical import plan as physical
-from panes.spark.counters import CLOCK, OLDEST, SUMS
+from panes.spark.counters import CLOCK, DUE, OLDEST, SUMS
 from panes.spark.expressions import quoted as spark_quoted
 from panes.spark.memory import Memory, memory_of
 from panes.spark.pack import PLACE
@@ -51,7 +51,7 @@ def paired(plan: physical.Pair, changes: DataFrame, metrics: tuple[str, str]) ->
 
 def _counters(**counted: Column) -> list[Column]:
     sums = [functions.sum(counted.get(name, functions.lit(0))).cast("bigint").alias(name) for name in SUMS]
-    return [*sums, *(functions.max(functions.lit(None).cast("bigint")).alias(name) for name in (OLDEST, CLOCK))]
+    return [*sums, *(functions.max(functions.lit(None).cast("bigint")).alias(name) for name in (OLDEST, DUE, CLOCK))]
 
 
 def placed_by_arrival(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

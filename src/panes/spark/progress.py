@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from panes.spark.counters import CLOCK, OLDEST, SUMS
+from panes.spark.counters import CLOCK, DUE, OLDEST, SHIFT, SUMS
 from panes.spark.counters_table import Counters
+from panes.spark.places import offsets
 
 
 def counters(query: Any) -> Counters:
@@ -21,7 +21,7 @@ def counters(query: Any) -> Counters:
     return Counters(next((found for one in reversed(query.recentProgress) if (found := counters_of(one))), {}))
 
 
-METRICS = re.compile(r"panes_[0-9a-f]{8}_\d+_(?P<place>only|first|middle|last)")
+METRICS = re.compile(r"panes_[0-9a-f]{8}_(?P<number>\d+)_(?P<place>only|first|middle|last)")
 
 
 def metrics_name(result: str, number: int, *, reads_source: bool, feeds_another: bool) -> str:
@@ -59,23 +59,30 @@ def counters_of(progress: Any) -> dict[str, int]:
     counters = {name: sum(one[name] or 0 for _, one in found) for name in SUMS}
     for name, places in (("rows_in", ("first", "only")), ("rows_out", ("last", "only"))):
         counters[name] = sum(one[name] or 0 for place, one in found if place in places)
-    for name, pick in ((OLDEST, min), (CLOCK, max)):
+    for name, pick in ((OLDEST, min), (DUE, min), (CLOCK, max)):
         times = [one[name] for _, one in found if one[name] is not None]
         counters |= {name: pick(times)} if times else {}
     return counters | malformed_rows
 
 
+def operators_of(progress: Any) -> dict[int, dict[str, int]]:
+    """The counters and gauges of each operator by its number; those that it does not have are left out."""
+    named = {name: METRICS.fullmatch(name) for name in progress.observedMetrics}
+    found = {int(one["number"]): _named(progress.observedMetrics[name].asDict()) for name, one in named.items() if one}
+    return {number: {name: value for name, value in of.items() if value is not None} for number, of in found.items()}
+
+
 def watermark_of(progress: Any, counters: Mapping[str, int]) -> int | None:
     """The watermark in microseconds since 1970; None before there is one.
 
-    `counters` are those of the report: where Panes has operators, Spark's own watermark is shifted.
+    `counters` are those of the report: where Panes has operators, Spark's own watermark is shifted, and shards tell
+    theirs, if the micro-batch has called any.
     """
-    if "rows_in" in counters:  # malformed records are counted for any query
-        return counters.get(CLOCK)
     text = progress.eventTime.get("watermark")
-    if text is None:
-        return None
-    return round(datetime.fromisoformat(text).timestamp() * 1_000_000) or None
+    micros = round(datetime.fromisoformat(text).timestamp() * 1_000_000) if text is not None else 0
+    if "rows_in" in counters:  # malformed records are counted for any query
+        return counters.get(CLOCK, micros - SHIFT if micros > 0 else None)
+    return micros or None
 
 
 def backlog_of(progress: Any) -> int | None:
@@ -91,19 +98,10 @@ def _behind(end: str | None, latest: str | None) -> int | None:
     >>> _behind('{"orders":{"0":7,"1":5}}', '{"orders":{"0":10,"1":5}}')
     3
     """
-    ends, latests = _offsets(end), _offsets(latest)
+    ends, latests = offsets(end), offsets(latest)
     if ends is None or latests is None:
         return None
     return sum(max(0, offset - ends.get(place, 0)) for place, offset in latests.items())
-
-
-def _offsets(text: str | None) -> dict[tuple[str, str], int] | None:
-    """Offsets by topic and partition; None if a source counts another way."""
-    try:
-        topics = json.loads(text or "null")
-        return {(topic, partition): int(at) for topic, places in topics.items() for partition, at in places.items()}
-    except (ValueError, TypeError, AttributeError):
-        return None
 
 
 def _named(found: dict[str, Any]) -> dict[str, Any]:

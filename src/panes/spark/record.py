@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,8 @@ from panes.physical.identity import HINT, Identity, another_query, another_versi
 from panes.physical.lineage import result_of, source_of
 from panes.spark.session import settings
 from panes.spark.store import StorePath
+from panes.why.plan import QueryPlan
+from panes.why.read_plan import query_plan
 
 RECORD = "panes-query.json"
 
@@ -28,13 +31,19 @@ class Record:
     heartbeats: list[str] = field(default_factory=list)  # streams that have one: each is a source of Spark's query
     streams: list[str] = field(default_factory=list)  # empty in checkpoints from before these two were kept
     query: str = ""
+    plan: dict[str, Any] = field(default_factory=dict)  # what it can wait for: nothing has to agree with it
 
     @staticmethod
     def of(plan: physical.DataSink, operators: Sequence[Identity], streams: Sequence[Stream], shards: int) -> Record:
         texts = [one.encode() for one in operators]
         names = sorted({one.name.lower() for one in streams})
         query = json.dumps([source_of(plan), result_of(plan)], sort_keys=True)
-        return Record(texts, shards, sorted(heartbeats(streams)), names, digest(query))
+        waits = query_plan(plan, streams, shards).document()
+        return Record(texts, shards, sorted(heartbeats(streams)), names, digest(query), waits)
+
+
+def plan_of(record: Record) -> QueryPlan:
+    return QueryPlan.of(record.plan)
 
 
 def spark_identity(plan: physical.DataSink, streams: Sequence[Stream], spark: SparkSession) -> Identity:

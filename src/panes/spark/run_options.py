@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from panes.functions import Functions
 from panes.spark.report import Report
 from panes.spark.rows import ShowRows
+from panes.why.plan import QueryPlan
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Run:
     """How a script's queries are run: `shards` is None where none was asked for, `stopped` says when to stop.
 
     `every` is the time between two micro-batches. `failed` is told of each query that fails; the others run on if they
-    are to `keep_going`. `rows` gets the rows of each SELECT.
+    are to `keep_going`. `rows` gets the rows of each SELECT, `plans` what each query can wait for.
     """
 
     spark: SparkSession
@@ -33,3 +34,4 @@ class Run:
     failed: Callable[[str, Exception], None] = lambda query, error: None
     rows: ShowRows = lambda rows: None
     started: Callable[[list[str]], None] = lambda queries: None
+    plans: Callable[[Mapping[str, QueryPlan]], None] = lambda plans: None

@@ -46,6 +46,7 @@ from panes.spark.record import (
     began,
     check_places,
     check_record,
+    plan_of,
     read_record,
     spark_identity,
     write_record,
@@ -132,6 +133,7 @@ def _run_ready(ready: Sequence[Ready], how: Run) -> bool:
 
 def _start_all(ready: Sequence[Ready], running: list[Running], how: Run) -> bool:
     """Start one query after the other; False if the run was stopped before the last one."""
+    how.plans({one.insert.name: plan_of(one.record) for one in ready})
     for one in ready:
         wait_for_turn([now.query for now in running], how.stopped)
         if how.stopped():

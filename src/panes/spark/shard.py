@@ -20,10 +20,11 @@ from panes.kernels.idle import Heard, Idle, Quiet, latest
 from panes.kernels.kernel import Chunk, Clock, Kernel, State, Step
 from panes.kernels.late_rows import LateApart
 from panes.kernels.parts import run_in_parts
+from panes.kernels.state.release import WAITING
 from panes.physical.identity import Identity, another_version, check_identity, column_of_state
 from panes.spark.blob import from_bytes, to_bytes
 from panes.spark.chunk_cache import chunk_cache, digest_of
-from panes.spark.counters import CLOCK, GAUGES, NEVER_LATE, OLDEST, SHIFT, SUMS
+from panes.spark.counters import BEFORE, CLOCK, DUE, GAUGES, NEVER_LATE, OLDEST, SHARDS, SHIFT, SUMS
 from panes.spark.inbox import Inbox
 from panes.spark.memory import Memory
 from panes.spark.results import write_result
@@ -57,6 +58,11 @@ class Directory:
     @property
     def size(self) -> int:
         return sum(chunk["bytes"] for chunk in self.chunks)
+
+    @property
+    def waiting_rows(self) -> int:
+        """Rows that wait until the watermark has passed them."""
+        return sum(chunk["rows"] for chunk in self.chunks if chunk["kind"] == WAITING)
 
     def encode(self) -> bytes:
         """As JSON; one of many chunks is compressed, for it is written in every micro-batch."""
@@ -128,10 +134,14 @@ class Task:
         counted_by_kernel = cast(dict[str, int | None], step.counters)
         gauges = {name: gauge for name in GAUGES if (gauge := counted_by_kernel.get(name)) is not None}
         written = self._write(old, step.state, timer, clock.flush, gauges, quiet)
-        counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, CLOCK: clock.watermark}
+        due = None if step.wake is None else -(-(step.wake + self.behind) // 1000) * 1000  # as the timer is set
+        counters: dict[str, int | None] = {**dict.fromkeys(SUMS, 0), OLDEST: None, DUE: due, CLOCK: clock.watermark}
         steps.counted.update(counted)
         counters |= {**counted_by_kernel, **steps.counted, **self.looked_at, "rows_out": result.rows}
         counters |= {"state_bytes": written, "kernel_us": watch.microseconds}
+        counters["waiting_rows"] = sum(chunk.rows for chunk in step.state.chunks if chunk.kind == WAITING)
+        before = {**old.gauges, "waiting_rows": old.waiting_rows}
+        counters |= {SHARDS: 1, **{name: before.get(gauge, 0) for gauge, name in BEFORE.items()}}
         yield Row(blob=result.blob, file=result.file, flush=clock.flush, at=NEVER_LATE, **counters)
 
     def _read(self) -> Directory:

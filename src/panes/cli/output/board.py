@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from panes.cli.output.watch import WHY, Watch
 from panes.spark.report import Report
+from panes.why.plan import QueryPlan
 
 RECENT = 10.0  # seconds over which rates are taken
 MICROS = 1_000_000
@@ -26,7 +29,11 @@ class QueryState:
     rows_out: int = 0
     late_rows: int = 0
     error: str | None = None
+    watch: Watch = field(init=False)
     _recent: deque[tuple[float, int, int]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.watch = Watch(self.began)
 
     def batch(self, report: Report, now: float) -> None:
         rows_in = report.counters.get("rows_in", report.rows_read)
@@ -37,6 +44,7 @@ class QueryState:
         self.rows_out += rows_out
         self.late_rows += report.counters.get("late_rows", 0)
         self._recent.append((now, rows_in, rows_out))
+        self.watch.batch(report, now)
 
     def rates(self, now: float) -> tuple[float, float]:
         """Rows in and out per second, of the last seconds."""
@@ -74,6 +82,7 @@ class QueryState:
             "state_bytes": self.gauge("state_bytes"),
             "backlog": last.backlog if last is not None else None,
             "error": self.error,
+            WHY: self.watch.document(),
         }
 
 
@@ -85,6 +94,10 @@ class Board:
 
     def query(self, name: str, now: float) -> QueryState:
         return self.queries.setdefault(name, QueryState(name, now))
+
+    def plans(self, plans: Mapping[str, QueryPlan], now: float) -> None:
+        for name, plan in plans.items():
+            self.query(name, now).watch.plan = plan
 
     def batch(self, report: Report, now: float) -> None:
         self.query(report.sink, now).batch(report, now)
