@@ -30,6 +30,7 @@ from panes.engine import Engine
 from panes.kernels.changelog.changes import BEFORE, CHANGE, DELETE
 from panes.options import StreamOptions
 from panes.physical.chain import reads_through_spark
+from panes.physical.plan import DataSink
 from panes.spark.pack import CONTROL, NOW, STARTED
 from panes.spark.progress import counters_of
 from panes.spark.refusals import underlined_in, whole
@@ -114,9 +115,39 @@ def replay(
     >>> out.batches
     [[], [{'k': 'a', 's': 1}], [{'k': 'a', 's': 2}]]
     """
+
+    def compiled(engine: Engine) -> DataSink:
+        return engine.compile(sql).physical
+
+    return replay_plan(
+        sql,
+        compiled,
+        streams,
+        flush=flush,
+        restart_after=restart_after,
+        shards=shards,
+        clock=clock,
+        spark=spark,
+        setup=setup,
+    )
+
+
+def replay_plan(
+    sql: str,
+    plan: Callable[[Engine], DataSink],
+    streams: Mapping[str, Stream],
+    *,
+    flush: bool = True,
+    restart_after: Sequence[int] = (),
+    shards: int | None = None,
+    clock: Sequence[str | datetime] = (),
+    spark: SparkSession | None = None,
+    setup: Callable[[Engine], None] | None = None,
+) -> Replay:
+    """A replay of what `plan` makes of an engine that has the streams; `sql` is the text that errors underline."""
     folder = Path(tempfile.mkdtemp(prefix="panes-replay-"))
     try:
-        return _Run(sql, streams, folder, spark, shards, setup, clock).run(flush, frozenset(restart_after))
+        return _Run(sql, plan, streams, folder, spark, shards, setup, clock).run(flush, frozenset(restart_after))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -145,6 +176,7 @@ class _Outputs:
 @dataclass
 class _Run:
     sql: str
+    plan: Callable[[Engine], DataSink]
     streams: Mapping[str, Stream]
     folder: Path
     spark: SparkSession | None
@@ -203,7 +235,7 @@ class _Run:
         ended = session.readStream.schema("ended boolean").json(str(self.folder / "control"))
         beats = {} if self.clock else heartbeats(engine.catalog.streams)
         builder = Builder(session, engine.frames, engine.shards, engine.functions, ended, beats)
-        plan = engine.compile(self.sql).physical
+        plan = self.plan(engine)
         if self.clock and reads_through_spark(plan):
             raise ValueError("clock= does not reach through a part of the query that Spark runs")
         with underlined_in([whole(self.sql)]):
