@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from panes.picture.element import element, number, title
 from panes.picture.packing import tracks
-from panes.picture.view import LEFT, RIGHT, WIDTH, View, badge, class_of, dot, label, wide
+from panes.picture.view import LEFT, RIGHT, WIDTH, View, badge, class_of, dot, fitted, label, wide
 from panes.trace import Fate, Row
 from panes.trace.values import moment_text
 
 LINE = 19.0  # of rows in a band
-NO_TIME = LEFT - 16  # where rows without a time stand
+NO_TIME = 62.0  # where rows without a time stand
 MOST_LINES = 3
 
 
@@ -30,7 +30,7 @@ def arrivals(view: View, top: float) -> tuple[list[str], float]:
         band = element("rect", x=16, y=y, width=WIDTH - 32, height=height - 2, rx=3, **view.at("band", 0))
         parts += [band, _passed(view, step, y, height - 2), badge(34, y + height / 2 - 1, view.step_name(step))]
         if step >= view.batches:
-            parts.append(label(LEFT - 56, y + height / 2 + 3, "the input ends: everything comes out", "muted"))
+            parts.append(label(56, y + height / 2 + 3, "the input ends: everything comes out", "muted"))
         dots += [_row(view, row, y + 11.5 + LINE * line, any(short)) for row, line in lines]
         y += height
         edges.append(y)
@@ -40,7 +40,7 @@ def arrivals(view: View, top: float) -> tuple[list[str], float]:
 def lines_of(view: View, step: int, short: bool) -> tuple[list[tuple[Row, int]], int]:
     """The rows of a step, each in a line of its band so that texts do not touch, and how many lines there are."""
     rows = [row for row in view.trace.streams[0].rows if row.step == step] if view.trace.streams else []
-    extents = [(_place(view, row) - 6, _place(view, row) + 10 + wide(view.label_of(row, short))) for row in rows]
+    extents = [(_place(view, row) - 6, _place(view, row) + 10 + wide(_label(view, row, short))) for row in rows]
     lines = tracks(extents, apart=6)
     return list(zip(rows, lines, strict=True)), max(lines, default=0) + 1
 
@@ -55,7 +55,12 @@ def _row(view: View, row: Row, y: float, short: bool) -> str:
     shown = Fate.COUNTED if fate in (Fate.WAITING, Fate.NO_WINDOW) else fate
     mark = dot(row, x, y, view, shown, **view.at(class_of(shown), row.step))
     told = view.at("data muted" if fate is not Fate.COUNTED else "data", row.step)
-    return mark + label(x + 9, y + 3.8, view.label_of(row, short), data_row=row.id, **told)
+    return mark + label(x + 9, y + 3.8, _label(view, row, short), data_row=row.id, **told)
+
+
+def _label(view: View, row: Row, short: bool) -> str:
+    own = view.label_of(row, short)
+    return own if row.time is not None else fitted(own, LEFT - NO_TIME - 12)
 
 
 def _passed(view: View, step: int, y: float, height: float) -> str:

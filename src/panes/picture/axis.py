@@ -12,7 +12,7 @@ from panes.picture.view import LEFT, View, label
 def axis(view: View, top: float, bottom: float) -> list[str]:
     """What it is and the times of its ticks, in two lines, and lines down from the ticks."""
     ticks = view.x.ticks(most=10)
-    day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=view.x.first)
+    day = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=(ticks or [view.x.first])[0])
     lines = [
         element("path", d=f"M{number(view.x(tick))} {number(top + 32)}V{number(bottom)}", class_="grid")
         for tick in ticks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from panes.picture.view import View, lane_text, value_text
@@ -62,7 +62,9 @@ def _windows(view: View, number: int) -> Iterator[Bar]:
     for window in level.windows:
         phases = tuple(_phases(window))
         if phases:
-            outputs = outputs_of(view, number, window.id, window.lane)
+            outputs = outputs_of(view, number, window.id)
+            if number < len(view.trace.levels) - 1 and window.closed is not None:
+                outputs = (Output("", window.closed, None, ()),)  # what comes out is read by the next level
             name = f"{number}:{window.id}"
             yield Bar(name, window.lane, phases, window.closed, _told(view, window), outputs, window.trigger)
 
@@ -100,38 +102,38 @@ def _frames(view: View, number: int) -> Iterator[Bar]:
             phases.append(Phase(frame.step, last, min(inside), max(inside), frame.points))
         if phases:
             told = f"frame of row {point.id}: {len(frames[-1].points)} rows"
-            outputs = outputs_of(view, number, point.id, point.lane)
+            outputs = outputs_of(view, number, point.id)
             yield Bar(f"{number}:{point.id}", point.lane, tuple(phases), None, told, outputs, point.time)
 
 
-def outputs_of(view: View, number: int, of: int, lane: Lane) -> tuple[Output, ...]:
+def outputs_of(view: View, number: int, of: int) -> tuple[Output, ...]:
     """The results of a window or a point, those of a step together; one that is replaced goes when the next comes."""
     own = [one for one in view.trace.results if (one.level, one.of) == (number, of)]
     if not view.trace.changelog:
         steps = sorted({one.step for one in own})
-        return tuple(_output(view, [one for one in own if one.step == step], lane, step, None) for step in steps)
+        return tuple(_output(view, [one for one in own if one.step == step], step, None) for step in steps)
     steps = sorted({one.step for one in own})
     found: list[Output] = []
     for index, step in enumerate(steps):
         until = steps[index + 1] - 1 if index + 1 < len(steps) else None
         new = [one for one in own if one.step == step and one.change in ("insert", "update_postimage")]
         if new:
-            found.append(_output(view, new, lane, step, until))
+            found.append(_output(view, new, step, until))
     return tuple(found)
 
 
-def _output(view: View, results: Sequence[Result], lane: Lane, since: int, until: int | None) -> Output:
-    texts = [_short(view, one, lane) for one in results]
+def _output(view: View, results: Sequence[Result], since: int, until: int | None) -> Output:
+    keys = {key.lower() for level in view.trace.levels[-1:] for key in level.keys}
+    texts = [_short(view, one, keys) for one in results]
     told = texts[0] if len(texts) == 1 else f"{len(texts)} rows"
     return Output(told, since, until, tuple(one.id for one in results))
 
 
-def _short(view: View, result: Result, lane: Lane) -> str:
+def _short(view: View, result: Result, keys: Set[str]) -> str:
     """What is new in a result: neither a key nor a time, unless there is nothing else."""
-    known = {*map(value_text, lane)}
-    texts = [value_text(one) for one in result.values]
-    new = [one for one in texts if one not in known and not _is_time(one)]
-    return " · ".join(new or texts[-1:])
+    texts = [(name.lower(), value_text(one)) for name, one in zip(view.trace.columns, result.values, strict=True)]
+    new = [one for name, one in texts if name not in keys and not _is_time(one)]
+    return " · ".join(new or [one for _, one in texts[-1:]])
 
 
 def _is_time(value: str) -> bool:
@@ -139,5 +141,6 @@ def _is_time(value: str) -> bool:
 
 
 def lanes_of(level: Level) -> list[Lane]:
-    """The lanes of a level in the order in which their first points stand."""
-    return list(dict.fromkeys([*(point.lane for point in level.points), *(one.lane for one in level.windows)]))
+    """The lanes of a level in the order in which their first points stand; a row without a time stands in none."""
+    points = [point.lane for point in level.points if point.time is not None]
+    return list(dict.fromkeys([*points, *(one.lane for one in level.windows)]))

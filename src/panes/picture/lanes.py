@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from panes.picture.bars import Bar, bars_of, lanes_of
+from panes.picture.bars import Bar, bars_of, lanes_of, outputs_of
 from panes.picture.element import Attribute, element, number, title
 from panes.picture.packing import overlap, tracks
 from panes.picture.view import LEFT, WIDTH, View, badge, class_of, dot, fitted, label, lane_text, wide
@@ -67,7 +67,9 @@ def lanes(view: View, level: int, top: float) -> tuple[list[str], float]:
 def _lane(panel: Panel, lane: Lane, top: float) -> tuple[list[str], float]:
     bars = [bar for bar in panel.bars if bar.lane == lane]
     points = [point for point in panel.level.points if point.lane == lane and point.time is not None]
-    if panel.level.kind == "stateful":
+    if not bars and panel.level.kind not in ("stateful", "over"):
+        body, bottom = _dots(panel, points, top + 17), top + 34
+    elif panel.level.kind == "stateful":
         body, bottom = _values(panel, points, top)
     elif overlap([panel.extent(bar) for bar in bars]) or panel.level.kind in ("over", "sliding"):
         body, bottom = _below(panel, bars, points, top)
@@ -151,9 +153,9 @@ def _outputs_inside(view: View, bar: Bar, left: float, right: float, y: float) -
 
 
 def _bar(panel: Panel, bar: Bar, y: float, height: float) -> list[str]:
-    """A bar in each of its phases: dashed while it is open."""
+    """A bar in each of its phases: dashed while it is open. A frame is what it is as soon as it is known."""
     parts: list[str] = []
-    view = panel.view
+    view, open_ = panel.view, "window" if panel.level.kind == "over" else "window open"
     for phase in bar.phases:
         left, right = view.x(phase.start), view.x(phase.end)
         if panel.around:
@@ -163,7 +165,7 @@ def _bar(panel: Panel, bar: Bar, y: float, height: float) -> list[str]:
         closed = bar.closed if phase is bar.phases[-1] else None
         if closed is None or closed > phase.since:
             until = closed - 1 if closed is not None else phase.until
-            parts.append(element("rect", told, **box, **named, **view.at("window open", phase.since, until)))
+            parts.append(element("rect", told, **box, **named, **view.at(open_, phase.since, until)))
         if closed is not None:
             parts.append(element("rect", told, **box, **named, **view.at("window", max(closed, phase.since))))
     return parts
@@ -233,16 +235,24 @@ def _values(panel: Panel, points: Sequence[Point], top: float) -> tuple[list[str
     """Below each row what each call gave for it, a line for each call; blocks that would touch go below each other."""
     view = panel.view
     names = [call.partition("(")[0] for call in panel.level.calls]
+    drawn = _dots(panel, points, top + 17)
+    points = [point for point in points if point.values]
     blocks = [[f"{name} {_value(value)}" for name, value in zip(names, point.values, strict=False)] for point in points]
     widths = [max(map(wide, block), default=0) for block in blocks]
     places = [view.x(point.time) for point in points if point.time is not None]
     lines = tracks([(x - 6, x + width) for x, width in zip(places, widths, strict=True)], apart=10)
     height = 14.0 * len(names) + 4
-    parts = _dots(panel, points, top + 17)
+    parts = [*drawn]
     for point, block, x, line in zip(points, blocks, places, lines, strict=True):
+        for output in outputs_of(view, panel.number, point.id):
+            name = view.step_name(output.since)
+            named: dict[str, Attribute] = {"data_result": " ".join(map(str, output.results))}
+            parts.append(badge(x + 14 + 3 * (len(name) - 1), top + 17, name, **named, **view.at("", output.since)))
         for index, value in enumerate(block):
             y = top + 38 + line * height + 14 * index
-            parts.append(label(x - 5, y, value, data_row=point.id, **view.at("data result", point.step)))
+            kept = point.id not in view.rows or view.rows[point.id].fate is not Fate.FILTERED
+            told = view.at("data result" if kept else "data muted", point.step)
+            parts.append(label(x - 5, y, value, data_row=point.id, **told))
     return parts, top + 30 + (max(lines, default=0) + 1) * height
 
 

@@ -31,7 +31,7 @@ def legend(view: View, top: float) -> tuple[list[str], float]:
     if any(window.opened <= view.step and (window.closed is None or window.closed > view.step) for window in windows):
         entries.append((element("rect", **box, class_="window open"), "open window"))
     if any(level.frames for level in view.trace.levels):
-        entries.append((element("rect", **box, class_="window open"), "frame"))
+        entries.append((element("rect", **box, class_="window"), "frame"))
     if any(moment is not None for moment in view.watermarks):
         entries.append((element("path", d="M0 -7v14", class_="watermark"), "watermark"))
     if view.trace.results:
@@ -39,7 +39,7 @@ def legend(view: View, top: float) -> tuple[list[str], float]:
     parts: list[str] = []
     x, y = 26.0, top + 14
     for mark, name in entries:
-        width = 26 + 0.92 * CHARACTER * len(name) + 12
+        width = 26 + CHARACTER * len(name) + 12
         if x + width > WIDTH - 16:
             x, y = 26.0, y + 20
         parts += [

@@ -12,9 +12,10 @@ from panes.picture.axis import axis
 from panes.picture.element import element, number, text, title
 from panes.picture.lanes import lanes
 from panes.picture.legend import legend
+from panes.picture.scale import tick_texts
 from panes.picture.table import table
 from panes.picture.theme import Theme, style
-from panes.picture.view import LEFT, WIDTH, View
+from panes.picture.view import LEFT, RIGHT, WIDTH, View, label
 from panes.trace import Trace
 from panes.trace.values import moment_text
 
@@ -31,13 +32,13 @@ def svg(trace: Trace, step: int | None = None, theme: Theme | str = Theme.AUTO) 
     for number_ in range(len(trace.levels)):
         drawn, y = lanes(view, number_, y + 12)
         below += drawn
-    clocks = _clocks(view, first_lane + 12, y) if trace.levels else []
+    clocks = _clocks(view, first_lane + 22, y) if trace.levels else []
     scale = axis(view, 8, y)
     out, y = table(view, y + 8)
     key, y = legend(view, y + 2)
     height = y + 8
     paper = element("rect", width=WIDTH, height=height, rx=8, class_="paper")
-    parts = [paper, *body[:1], *_bands_first(scale, body[1:]), *clocks, *below, *out, *key]
+    parts = [paper, *body[:1], *_bands_first(scale, body[1:]), *below, *clocks, *out, *key]
     sheet = element("style", style(Theme(theme)))
     described = element("desc", text(_described(trace)))
     content = "\n".join([title(_title(trace)), described, sheet, *(part for part in parts if part)])
@@ -66,9 +67,18 @@ def _clocks(view: View, top: float, bottom: float) -> list[str]:
         path = f"M{number(view.x(moment))} {number(top)}V{number(bottom)}"
         told = title(f"watermark after micro-batch {step + 1}: {moment_text(moment)}")
         parts.append(element("path", told, d=path, **view.at("watermark", step, until)))
+        parts.append(_clock(view, moment, top + 9, step, until))
         if until is not None:
             parts.append(element("path", told, d=path, **view.at("past", until + 1)))
     return parts
+
+
+def _clock(view: View, moment: int, y: float, step: int, until: int | None) -> str:
+    """The time of the watermark, at the side of its line where there is room."""
+    x, (name,) = view.x(moment), tick_texts([moment])
+    if x > RIGHT - 60:
+        return label(x - 5, y, name, **view.at("data clock end", step, until))
+    return label(x + 5, y, name, **view.at("data clock", step, until))
 
 
 def _title(trace: Trace) -> str:

@@ -13,7 +13,7 @@ from panes.trace import Fate, Lane, Row, Trace, Value
 from panes.trace.values import moment_text
 
 WIDTH = 960.0
-LEFT, RIGHT = 112.0, 840.0  # of event time; the lanes' names stand before it, and texts may go on after it
+LEFT, RIGHT = 136.0, 840.0  # of event time; the lanes' names stand before it, and texts may go on after it
 CHARACTER = 6.65  # of the texts of data, which are monospaced
 
 
