@@ -58,9 +58,6 @@ def there(picture: str) -> list[ET.Element]:
 
 def texts(picture: str) -> list[tuple[float, float, float, str]]:
     """Left, right and base line of the texts that are shown."""
-    hidden = {
-        id(part) for one in ET.fromstring(picture).iter() if "away" in one.get("class", "") for part in one.iter()
-    }
     root = ET.fromstring(picture)
     hidden = {id(part) for one in root.iter() if "away" in one.get("class", "").split() for part in one.iter()}
     moved = {

@@ -50,7 +50,7 @@ def svg(trace: Trace, step: int | None = None, theme: Theme | str = Theme.AUTO) 
 
 def _bands_first(scale: list[str], body: list[str]) -> list[str]:
     """Bands, then the lines of the axis on them, then the rest."""
-    bands = [part for part in body if 'class="band' in part or 'class="passed"' in part]
+    bands = [part for part in body if 'class="band' in part or 'class="passed' in part]
     return [*bands, *scale, *(part for part in body if part not in bands)]
 
 

@@ -5,7 +5,7 @@
     ![Two windows, and a row that is late](../pictures/tumbling.svg)
 
 The image stands after the blocks of its example, before the next `sql` block. What a page declares in its `sql` blocks
-stays for the rest of it.
+stays for the rest of it; a block that ends in an `error` block declares nothing.
 """
 
 from __future__ import annotations
@@ -42,12 +42,15 @@ def examples_of(markdown: str) -> list[PageExample]:
 def _examples(markdown: str) -> Iterator[PageExample]:
     declared: list[str] = []
     example: PageExample | None = None
+    refused = False
     for line, words, text in _parts(markdown):
         if words == ("sql",):
             if example is not None:
                 yield example
-                declared += _declarations(example.script.removeprefix(_joined(declared)))
-            example = PageExample(line, _joined(declared) + text)
+                declared += [] if refused else _declarations(example.script.removeprefix(_joined(declared)))
+            example, refused = PageExample(line, _joined(declared) + text), False
+        elif words == ("error",):
+            refused = True
         elif example is not None and len(words) == 2 and words[0] == "input":
             example = replace(example, given={**example.given, words[1]: given_of(text)})
         elif example is not None and words == ("image",) and example.given:
@@ -61,7 +64,7 @@ def _joined(statements: list[str]) -> str:
 
 
 def _declarations(script: str) -> list[str]:
-    """What a block declares; one that is refused declares nothing."""
+    """What a block declares."""
     texts = [span_of(part).text for part in script_parts(Source(script))]
     return [text for text in texts if text.split(None, 1)[0].upper() in ("CREATE", "DROP")]
 
