@@ -1,4 +1,7 @@
-"""What a trace says of rows and windows is what a definition of a dozen lines says, and no result is another for it."""
+"""What a trace says of rows and windows is what a definition of a dozen lines says, and no result is another for it.
+
+All on the double of Spark's runtime, and some on Spark.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from panes.trace import Fate, Trace, from_json, to_json
 from panes.trace.tracing import trace
 from panes.trace.values import plain
 
+from .on_double import plain_on_double, trace_on_double
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 # number: micro-batch, key, value, second; the watermark is 5 s behind
 ROWS: dict[int, tuple[int, str, int, int | None]] = {
@@ -126,24 +129,35 @@ CASES: dict[str, tuple[str, Callable[[], Any]]] = {
 }
 
 
-def traced(sql: str, spark: SparkSession, given: Stream) -> Trace:
+def traced(sql: str, given: Stream, spark: SparkSession | None = None) -> Trace:
     """The trace, whose results are those of the plain query, step by step."""
-    made = trace(sql, {"t": given}, spark=spark)
-    out = replay(sql, spark=spark, shards=1, t=given)
-    assert made.steps == len(out.batches)
-    for step, rows in enumerate(out.batches):
-        expected = [tuple(plain(value) for value in row.values()) for row in rows]
+    if spark is None:
+        made, out = trace_on_double(sql, {"t": given}), plain_on_double(sql, {"t": given})
+    else:
+        made, out = trace(sql, {"t": given}, spark=spark), replay(sql, spark=spark, shards=1, t=given).batches
+    assert made.steps == len(out)
+    for step, rows in enumerate(out):
+        expected = [tuple(str(plain(value)) for value in row.values()) for row in rows]
         came = [one for one in made.results if one.step == step]
-        got = [(*([one.change] if one.change is not None else []), *one.values) for one in came]
+        got = [
+            (*([one.change] if one.change is not None else []), *(str(value) for value in one.values)) for one in came
+        ]
         assert Counter(got) == Counter(expected), f"step {step}"
     assert from_json(to_json(made)) == made
     return made
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["hopping", "state"])
+def test_it_is_so_on_spark(kind: str, spark: SparkSession) -> None:
+    sql, _ = CASES[kind]
+    assert traced(sql, stream(), spark) == trace_on_double(sql, {"t": stream()})
+
+
 @pytest.mark.parametrize("kind", CASES)
-def test_windows_hold_the_rows_of_their_definition(kind: str, spark: SparkSession) -> None:
+def test_windows_hold_the_rows_of_their_definition(kind: str) -> None:
     sql, definition = CASES[kind]
-    made = traced(sql, spark, stream())
+    made = traced(sql, stream())
     (level,) = made.levels
     assert level.kind == kind
     points = {point.id: point.rows for point in level.points}
@@ -172,11 +186,10 @@ def test_windows_hold_the_rows_of_their_definition(kind: str, spark: SparkSessio
     )
 
 
-def test_sessions_merge_when_a_row_joins_them(spark: SparkSession) -> None:
+def test_sessions_merge_when_a_row_joins_them() -> None:
     rows = [[("a", 1, "2024-01-01 00:00:00"), ("a", 2, "2024-01-01 00:00:08")], [("a", 3, "2024-01-01 00:00:04")]]
     made = traced(
         "SELECT k, sum(v) AS s FROM t GROUP BY sessionwindow('ss', 5), k",
-        spark,
         replace(stream(watermark="1 minute"), batches=rows),
     )
     first, second_ = made.levels[0].windows
@@ -185,9 +198,9 @@ def test_sessions_merge_when_a_row_joins_them(spark: SparkSession) -> None:
     assert (first.opened, first.closed, made.results[0].rows) == (0, 2, (1, 2, 3))
 
 
-def test_values_of_stateful_calls_and_what_where_removes(spark: SparkSession) -> None:
+def test_values_of_stateful_calls_and_what_where_removes() -> None:
     sql = "SELECT k, v - lag(v) OVER (PARTITION BY k) AS rise FROM t WHERE lag(v) OVER (PARTITION BY k) > 1"
-    made = traced(sql, spark, stream())
+    made = traced(sql, stream())
     (level,) = made.levels
     expected = {
         number: rows[index - 1] if index else None for rows in by_key().values() for index, number in enumerate(rows)
@@ -199,13 +212,13 @@ def test_values_of_stateful_calls_and_what_where_removes(spark: SparkSession) ->
     assert {one.of for one in made.results} == kept
 
 
-def test_frames_of_over_on_close(spark: SparkSession) -> None:
+def test_frames_of_over_on_close() -> None:
     sql = (
         "SELECT k, sum(v) OVER (PARTITION BY k ORDER BY ts) AS s,"
         " max(v) OVER (PARTITION BY k ORDER BY ts ROWS 1 PRECEDING) AS m,"
         " lag(v) OVER (PARTITION BY k ORDER BY ts) AS l FROM t"
     )
-    made = traced(sql, spark, stream())
+    made = traced(sql, stream())
     frames = {(one.point, one.call): one.points for one in made.levels[0].frames}
     expected: dict[tuple[int, int], tuple[int, ...]] = {}
     for rows in by_key().values():
@@ -216,9 +229,9 @@ def test_frames_of_over_on_close(spark: SparkSession) -> None:
     assert frames == expected
 
 
-def test_frames_of_over_with_changes(spark: SparkSession) -> None:
+def test_frames_of_over_with_changes() -> None:
     sql = "SELECT k, v, rank() OVER (PARTITION BY k ORDER BY v DESC) AS r FROM t EMIT CHANGES"
-    made = traced(sql, spark, stream())
+    made = traced(sql, stream())
     last = {one.point: set(one.points) for one in made.levels[0].frames}
     timed = [number for number, row in ROWS.items() if row[3] is not None]  # nothing is late here
     for number in timed:
@@ -226,32 +239,33 @@ def test_frames_of_over_with_changes(spark: SparkSession) -> None:
         assert last[number] == {one for one in timed if ROWS[one][1] == key and ROWS[one][2] >= value}
 
 
-def test_windows_over_windows(spark: SparkSession) -> None:
+def test_windows_over_windows() -> None:
     sql = (
         "WITH w AS (SELECT k, window_end() AS e, sum(v) AS s FROM t GROUP BY tumblingwindow('ss', 5), k)"
         " SELECT max(s) AS best FROM w GROUP BY tumblingwindow('ss', 20)"
     )
-    made = traced(sql, spark, stream())
+    made = traced(sql, stream())
     below, above = made.levels
     assert (above.below, len(below.windows), len(above.points)) == (0, 5, 5)
     assert [sorted(one.rows or ()) for one in made.results] == [[1, 2, 3, 4], [5, 8]]
 
 
-def test_what_is_open_at_the_end_of_a_trace_without_a_flush(spark: SparkSession) -> None:
+def test_what_is_open_at_the_end_of_a_trace_without_a_flush() -> None:
     sql = "SELECT k, count(*) AS n FROM t GROUP BY statewindow(v > 1, v = 0) OVER (PARTITION BY k)"
-    made = trace(sql, {"t": stream()}, flush=False, spark=spark)
+    made = trace_on_double(sql, {"t": stream()}, flush=False)
     assert (made.steps, made.flushed) == (3, False)
     assert {row.id for row in made.rows if row.fate is Fate.WAITING} == {5, 8}
     closed = {window.lane: window.closed for window in made.levels[0].windows}
     assert closed == {("a",): 1, ("b",): None}
 
 
+@pytest.mark.spark
 def test_a_part_that_spark_runs_has_no_lineage_and_says_so(spark: SparkSession) -> None:
     sql = (
         "SELECT k, count(*) AS n FROM (SELECT t.k, t.ts FROM t JOIN (VALUES ('a')) AS wanted (k) ON t.k = wanted.k)"
         " GROUP BY tumblingwindow('ss', 10), k"
     )
-    made = traced(sql, spark, stream())
+    made = traced(sql, stream(), spark)
     assert made.unknown and not made.levels
     assert {one.rows for one in made.results} == {None}
     assert {row.fate for row in made.rows} == {Fate.UNKNOWN}

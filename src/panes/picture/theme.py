@@ -69,7 +69,7 @@ _RULES: tuple[tuple[str, dict[str, str], str], ...] = (
     (".trigger", {"stroke": "row"}, "stroke-width: 2"),
     (".result", {"fill": "result"}, ""),
     (".derived", {"fill": "result", "stroke": "paper"}, "stroke-width: 1"),
-    (".past", {"stroke": "mark"}, "fill: none; stroke-width: 1; stroke-dasharray: 2 3; opacity: .7"),
+    (".past", {"stroke": "mark"}, "fill: none; stroke-width: 1; stroke-dasharray: 2 3; opacity: .6"),
     (".watermark", {"stroke": "mark"}, "fill: none; stroke-width: 2"),
     (".clock", {"fill": "mark"}, ""),
     (".badge", {"fill": "muted"}, ""),
