@@ -11,7 +11,7 @@ from typing import Any
 import run_matrix
 import yaml
 
-from docs.markdown_page import blocks_of
+from panes.testing.markdown import blocks_of
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = blocks_of((ROOT / "docs" / "how-to" / "hosted-spark.md").read_text(encoding="utf-8"))

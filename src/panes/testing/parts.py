@@ -13,6 +13,7 @@ from pyspark.sql.types import BooleanType, DataType, LongType, TimestampType
 from panes.catalog import heartbeats
 from panes.engine import Engine
 from panes.physical.chain import reads_through_spark
+from panes.physical.plan import DataSink
 from panes.spark.build import Builder
 from panes.spark.pack import CONTROL, NOW, STARTED
 from panes.spark.refusals import underlined_in, whole
@@ -24,13 +25,17 @@ STREAMS, CONTROL_FOLDER = "streams", "control"
 
 @dataclass
 class Part:
-    """A query, its streams, and how many shards it has; `clock` has the time of each micro-batch, if it is given."""
+    """A query, its streams, and how many shards it has; `clock` has the time of each micro-batch, if it is given.
+
+    `plan` makes the plan to run of an engine that has the streams; by default it is that of `sql`.
+    """
 
     sql: str
     streams: Mapping[str, Stream]
     shards: int | None = None
     setup: Callable[[Engine], None] | None = None
     clock: Sequence[str | datetime] = ()
+    plan: Callable[[Engine], DataSink] | None = None
     fields: dict[str, list[tuple[str, DataType]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,7 +63,7 @@ class Part:
         ended = engine.spark.readStream.schema("ended boolean").json(str(folder / CONTROL_FOLDER))
         beats = {} if self.clock else heartbeats(engine.catalog.streams)
         builder = Builder(engine.spark, engine.frames, engine.shards, engine.functions, ended, beats)
-        plan = engine.compile(self.sql).physical
+        plan = self.plan(engine) if self.plan is not None else engine.compile(self.sql).physical
         if self.clock and reads_through_spark(plan):
             raise ValueError("clock= does not reach through a part of the query that Spark runs")
         with underlined_in([whole(self.sql)]):

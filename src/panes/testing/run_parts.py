@@ -152,10 +152,9 @@ class _Run:
         rows = self.outputs.take()
         for number, one in enumerate(done):
             own = [row for row in rows if row.get(PART, 0) == number]
-            late = [row[LATE] for row in own if row.get(LATE) is not None]
-            kept = [row for row in own if row.get(LATE) is None]
-            one.batches.append([{name: row[name] for name in row if name not in (LATE, PART)} for row in kept])
-            one.late.append([{**row[ROW], WATERMARK: row[CLOCK]} for row in late])
+            kept, late = without_late(own)
+            one.batches.append(kept)
+            one.late.append(late)
 
     def _wait(self) -> None:
         """A query whose Python was too slow to start is started again, and one that was killed, too."""
@@ -183,3 +182,11 @@ class _Run:
         """Keep the progress reports: Spark itself keeps only the last hundred."""
         seen = {(one.runId, one.batchId) for one in self.progress}
         self.progress += [one for one in self.query.recentProgress if (one.runId, one.batchId) not in seen]
+
+
+def without_late(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Results, and the late rows among them, each with the watermark that it missed."""
+    late = [row[LATE] for row in rows if row.get(LATE) is not None]
+    kept = [row for row in rows if row.get(LATE) is None]
+    results = [{name: row[name] for name in row if name not in (LATE, PART)} for row in kept]
+    return results, [{**row[ROW], WATERMARK: row[CLOCK]} for row in late]
