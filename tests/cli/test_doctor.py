@@ -89,10 +89,12 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_connector_without_a_jar_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing is fetched when it is needed: so nothing fails."""
     monkeypatch.setattr("panes.spark.packages.has_source", lambda spark, source: source == "avro")
-    kafka, avro = checks.connectors(Mock(version="4.2.0"))
+    monkeypatch.setattr("panes.spark.delta.engine.found_in", lambda spark: Found("4.2.0", None))
+    kafka, avro, delta = checks.connectors(Mock(version="4.2.0"))
     assert (kafka.what, kafka.grade) == ("connector kafka", Grade.WARN)
     assert "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 " in kafka.remedy
     assert (avro.what, avro.grade, avro.remedy) == ("connector avro", Grade.OK, "")
+    assert delta.grade is Grade.OK
 
 
 def test_settings_that_results_depend_on_are_shown() -> None:
