@@ -82,7 +82,7 @@ def test_each_cause_is_named(tmp_path: Path, spark: SparkSession, monkeypatch: p
         "state_ttl"
     )
     assert found["future"] == {
-        "late-rows": "6 of 7 rows were late, and dropped: the watermark is at 1970-01-02 00:00:00, moved there by a "
+        "late-rows": "6 of 7 rows were late: the watermark is at 1970-01-02 00:00:00, moved there by a "
         "row of 00:00:10; the last rows are of 1970-01-01 00:00:50 and before, 23 h 59 min 20 s earlier"
     }
     assert found["rejected"] == {"rows-filtered": "6 rows came, and none has passed WHERE v > 100"}

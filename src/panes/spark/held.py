@@ -38,7 +38,7 @@ def _query(name: str, folder: StorePath, record: Record | None, states: Sequence
     plan, operators = _operators(record, states)
     last = committed(folder)[-1]
     metadata = json.loads((folder / "offsets" / str(last)).read_text().splitlines()[1])
-    watermark = _watermark(folder, last, metadata, bool(plan.operators))
+    by_rows = _watermark(folder, last, metadata, bool(plan.operators))
     clock = plan.clock
     return Query(
         name,
@@ -46,8 +46,8 @@ def _query(name: str, folder: StorePath, record: Record | None, states: Sequence
         plan,
         batch=last,
         batch_at=metadata["batchTimestampMs"] / 1000,
-        watermark=watermark,
-        latest=None if watermark is None or clock is None or clock.delay is None else watermark + clock.delay,
+        watermark=max((one for one in (by_rows, *_idle_clocks(states)) if one is not None), default=None),
+        latest=None if by_rows is None or clock is None or clock.delay is None else by_rows + clock.delay,
         operators=operators,
         partitions=tuple(_partitions(folder)),
     )
@@ -61,6 +61,12 @@ def _watermark(folder: StorePath, last: int, metadata: dict[str, Any], shifted: 
     if millis <= 0:
         return None
     return (millis - SHIFT_MS if shifted else millis) * MS
+
+
+def _idle_clocks(states: Sequence[OperatorState]) -> Iterator[int | None]:
+    """How far the clock of an idle stream has gone without rows, which Spark does not know."""
+    for state in states:
+        yield from (shard.quiet["clock"] for shard in state.shards.values() if shard.quiet is not None)
 
 
 def _operators(record: Record | None, states: Sequence[OperatorState]) -> tuple[QueryPlan, tuple[Operator, ...]]:

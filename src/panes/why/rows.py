@@ -33,7 +33,7 @@ def lost(query: Query, now: float) -> Iterator[Finding]:
         text = f"{several(totals.expired, 'row')} went with keys that state_ttl gave up"
         yield Finding(Cause.EXPIRED, text)
     if totals.malformed:
-        yield Finding(Cause.MALFORMED, f"{several(totals.malformed, 'record')} were malformed, and left out")
+        yield Finding(Cause.MALFORMED, f"{several(totals.malformed, 'malformed record')} came besides")
 
 
 def filtered(query: Query) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def _without_time(query: Query, totals: Totals) -> Finding:
 
 
 def _late(query: Query, totals: Totals, now: float) -> Finding:
-    text = f"{_of_all(totals.late, totals)} late, and dropped"
+    text = f"{_of_all(totals.late, totals)} late"
     if query.watermark is None:
         return Finding(Cause.LATE, text, LATE)
     text += f": the watermark is at {time(query.watermark)}"
