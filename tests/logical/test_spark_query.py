@@ -33,6 +33,11 @@ def passed(sql: str) -> dict[str, str]:
         ("SELECT ts FROM t UNION ALL SELECT ts FROM t", {}),
         ("SELECT ts FROM t CROSS JOIN range(3)", {"ts": "t.ts"}),
         ("SELECT ts FROM range(3) CROSS JOIN t", {}),  # ts might be a column of the other
+        (
+            "SELECT ts, p FROM (WITH c(ts, p) AS (SELECT k, ts FROM t) SELECT * FROM c) JOIN dim",
+            {"ts": "t.k", "p": "t.ts"},
+        ),
+        ("SELECT * FROM (SELECT ts, k, a FROM t) PIVOT (max(a) FOR k IN ('x', 'y'))", {}),
     ],
 )
 def test_where_columns_come_from(sql: str, expected: dict[str, str]) -> None:

@@ -451,3 +451,13 @@ def test_nested_calls_share_the_stages_of_their_partitionings() -> None:
     call = "lag(lag(lag(a + {}) OVER (PARTITION BY k)) OVER (PARTITION BY b)) OVER (PARTITION BY k)"
     plan = compiled(f"SELECT {', '.join(call.format(i) for i in range(4))} FROM t").physical
     assert [len(node.calls) for node in physical_nodes(plan) if isinstance(node, StatefulFunction)] == [4, 4, 4]
+
+
+def test_late_rows_of_a_stream_are_dropped_whatever_a_joined_table_is_made_of() -> None:
+    sql = """
+    WITH d AS (SELECT k, count(*) AS n FROM files GROUP BY tumblingwindow('ss', 10), k),
+         j AS (SELECT t.ts, n FROM t JOIN d ON t.k = d.k)
+    SELECT sum(n) FROM j GROUP BY tumblingwindow('ss', 10)
+    """
+    outer, *_ = operators(sql)
+    assert outer.placement.late

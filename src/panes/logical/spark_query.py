@@ -53,7 +53,9 @@ class SparkReader:
     # ---- columns
 
     def outputs(self, tree: exp.Expr) -> Outputs:
-        """The columns of a query or of a relation in FROM."""
+        """The columns of a query or of a relation in FROM; PIVOT groups, and makes columns of values."""
+        if tree.args.get("pivots"):
+            return None
         match tree:
             case exp.Subquery():
                 return _renamed(self.outputs(tree.this), tree)
@@ -73,7 +75,8 @@ class SparkReader:
     def _table(self, table: exp.Table) -> Outputs:
         query = self.cte(table)
         if query is not None:
-            return self.outputs(query)
+            outputs = self.outputs(query)
+            return _renamed(outputs, query.parent) if query.parent is not None else outputs
         name = table_name(table).lower()
         known = self.inputs.get(name)
         if known is None or known.columns is None:

@@ -103,9 +103,9 @@ def _lower(plan: logical.Plan, lowering: Lowering) -> Lowered:
             return _source(plan, lowering)
         case logical.SparkQuery(sql=sql, template=template, inputs=inputs, keeps_state=keeps_state):
             inner = replace(lowering, keeps_state=lowering.keeps_state or keeps_state)
-            done = [(name, _lower(child, inner)) for name, child in inputs]
-            query = SparkQuery(sql, template, tuple((name, one.plan) for name, one in done), keeps_state)
-            return Lowered(query, late_done=any(one.late_done for _, one in done))
+            done = [(name, _lower(child, inner), traits(child).streaming) for name, child in inputs]
+            query = SparkQuery(sql, template, tuple((name, one.plan) for name, one, _ in done), keeps_state)
+            return Lowered(query, late_done=any(one.late_done for _, one, streaming in done if streaming))
         case logical.StatefulFunction():
             return _stateful(plan, lowering)
         case logical.Filter(input=input_, predicates=predicates):
