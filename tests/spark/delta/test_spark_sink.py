@@ -39,7 +39,8 @@ def test_on_the_spark_that_delta_is_built_for(tmp_path: Path) -> None:
     (environment,) = [one for one in run_matrix.environments() if one.name == VERSION]
     run_matrix.install(environment)
     python = str(environment.python)
-    defaults = "".join(f"{name} {value}\n" for name, value in SETTINGS.items())
+    settings = {**SETTINGS, "spark.databricks.delta.snapshotPartitions": "2"}  # 50 tasks otherwise, to look at a log
+    defaults = "".join(f"{name} {value}\n" for name, value in settings.items())
     (tmp_path / "spark-defaults.conf").write_text(defaults, encoding="utf-8")
     env = {
         **os.environ,
