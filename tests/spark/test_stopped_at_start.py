@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from panes.functions import Functions
 from panes.spark import runner
 from panes.spark.news import News
 from panes.spark.run_options import Run
+from panes.why.plan import QueryPlan
 
 
 class Query:
@@ -67,7 +68,9 @@ class Queries:
         self.ended_inputs += 1
 
     def run(self, how: Run) -> bool:
-        ready = [SimpleNamespace(start=self.start) for _ in range(4)]
+        record = SimpleNamespace(plan=asdict(QueryPlan((), ())))
+        inserts = [SimpleNamespace(name=f"q{number}") for number in range(1, 5)]
+        ready = [SimpleNamespace(start=self.start, insert=one, record=record) for one in inserts]
         return runner._run_ready(cast("Any", ready), how)
 
 
