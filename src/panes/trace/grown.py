@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from panes.kernels.changelog.changes import BEFORE, DELETE
 from panes.trace.lineage import Origin
@@ -27,38 +28,48 @@ class Seen:
         return Growth(self.step, self.start, self.end, self.points)
 
 
+Key: TypeAlias = tuple[Lane, int | None, int | None]  # the lane of a window and its bounds
+
+
 def from_changes(seen: Sequence[Seen], steps: int, is_closed: Callable[[int, int], bool]) -> tuple[WindowTrace, ...]:
     """Time windows, from what they were after each micro-batch; `is_closed` tells by their end and the step.
 
-    A window goes on as the one that has all rows of it; of several that do the first goes on, and takes in the others.
+    A window keeps its bounds. A session that grows does not: it goes on as the one that has all its rows, and of
+    several that do the first goes on and takes in the others.
     """
     windows: dict[int, WindowTrace] = {}
-    open_: dict[tuple[Lane, int | None, int | None], int] = {}  # what is there now, and the number of its window
+    before: dict[Key, int] = {}  # what is there, and the number of its window
     for step in range(steps):
-        before = dict(open_)
-        changes = [one for one in seen if one.step == step]
-        for one in changes:
-            if one.change in (BEFORE, DELETE):
-                open_.pop((one.lane, one.start, one.end), None)
-        gone = {key: number for key, number in before.items() if key not in open_}
-        for one in changes:
-            if one.change not in (BEFORE, DELETE):
-                number, merged = _goes_on(one, gone, windows)
-                windows[number] = _grown(windows.get(number), number, one)
-                windows |= {other: replace(windows[other], merged=step, into=number) for other in merged}
-                open_[one.lane, one.start, one.end] = number
+        changed = _changed([one for one in seen if one.step == step])
+        now = {key: number for key, number in before.items() if key not in changed}
+        gone = {before[key] for key, one in changed.items() if one is None and key in before}
+        for key, one in changed.items():
+            if one is None:
+                continue
+            number, merged = (before[key], []) if key in before else _goes_on(one, gone, windows)
+            gone -= {number, *merged}
+            windows[number] = _grown(windows.get(number), number, one)
+            windows |= {other: replace(windows[other], merged=step, into=number) for other in merged}
+            now[key] = number
+        before = now
     return tuple(_closed(window, steps, is_closed) for window in windows.values())
 
 
-def _goes_on(
-    seen: Seen, gone: Mapping[tuple[Lane, int | None, int | None], int], windows: Mapping[int, WindowTrace]
-) -> tuple[int, list[int]]:
+def _changed(changes: Sequence[Seen]) -> dict[Key, Seen | None]:
+    """What each window that changed in a step is after it; None for one that is gone."""
+    found: dict[Key, Seen | None] = {}
+    for one in sorted(changes, key=lambda one: one.change not in (BEFORE, DELETE)):
+        found[one.lane, one.start, one.end] = None if one.change in (BEFORE, DELETE) else one
+    return found
+
+
+def _goes_on(seen: Seen, gone: Iterable[int], windows: Mapping[int, WindowTrace]) -> tuple[int, list[int]]:
     """The number of the window that it was before, or a new one, and those that it takes in."""
     points = set(seen.points)
     was = sorted(
         (windows[number].last.start or 0, number)
-        for (lane, *_), number in gone.items()
-        if lane == seen.lane and points.issuperset(windows[number].last.points)
+        for number in gone
+        if windows[number].lane == seen.lane and points.issuperset(windows[number].last.points)
     )
     numbers = [number for _, number in was]
     return (numbers[0], numbers[1:]) if numbers else (len(windows) + 1, [])

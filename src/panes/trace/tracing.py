@@ -29,12 +29,13 @@ def trace(
     flush: bool = True,
     spark: SparkSession | None = None,
     setup: Callable[[Engine], None] | None = None,
-    shards: int | None = None,
+    shards: int = 1,
     clock: Sequence[str | datetime] = (),
 ) -> Trace:
     """What became of each row of scripted micro-batches.
 
-    Streams in arrival mode have a micro-batch a second, from 2024-01-01, unless `clock` has other times.
+    With one shard what comes out of a micro-batch is in one order, whatever the keys. Streams in arrival mode have a
+    micro-batch a second, from 2024-01-01, unless `clock` has other times.
     """
     steps = max((len(stream.batches) for stream in streams.values()), default=0)
     arrival = any(stream.time is None for stream in streams.values()) and not clock
