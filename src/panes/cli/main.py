@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from panes import __version__
-from panes.cli import check, demo, doctor, explain, init, rescale, run, shell, state, status, stop
+from panes.cli import check, demo, doctor, explain, init, play, rescale, run, shell, state, status, stop
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # a text that is refused needs no second message
 
@@ -50,5 +50,6 @@ app.command("status")(status.status)
 app.command("stop")(stop.stop)
 app.command("state")(state.state)
 app.command("rescale")(rescale.rescale)
+app.command("play")(play.play)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)

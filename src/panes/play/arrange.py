@@ -50,8 +50,7 @@ def _without_gaps(document: Document) -> Document:
     used = sorted({row.batch for stream in document.streams for row in stream.rows})
     numbers = {batch: number for number, batch in enumerate(used)}
     streams = (
-        replace(one, rows=tuple(replace(row, batch=numbers[row.batch]) for row in one.rows))
-        for one in document.streams
+        replace(one, rows=tuple(replace(row, batch=numbers[row.batch]) for row in one.rows)) for one in document.streams
     )
     return replace(document, streams=tuple(streams))
 
@@ -77,7 +76,9 @@ def _late(given: StreamRows, times: Sequence[int | None], delay: int) -> set[int
     """The rows that come after the watermark of the micro-batches before."""
     found: set[int] = set()
     for at, (row, time) in enumerate(zip(given.rows, times, strict=True)):
-        before = [_known(times[i]) for i, one in enumerate(given.rows) if one.batch < row.batch and times[i] is not None]
+        before = [
+            _known(times[i]) for i, one in enumerate(given.rows) if one.batch < row.batch and times[i] is not None
+        ]
         if time is not None and before and time < max(before) // 1000 * 1000 - delay:
             found.add(at)
     return found

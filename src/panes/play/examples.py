@@ -122,12 +122,14 @@ EXAMPLES = (
     _clicks(
         "Tumbling window",
         "sums of ten seconds each",
-        "SELECT page, sum(n) AS clicks, window_start() AS since\nFROM clicks\nGROUP BY tumblingwindow('ss', 10), page;\n",
+        "SELECT page, sum(n) AS clicks, window_start() AS since\n"
+        "FROM clicks\nGROUP BY tumblingwindow('ss', 10), page;\n",
     ),
     _clicks(
         "Hopping window",
         "the last twenty seconds, every ten",
-        "SELECT page, sum(n) AS clicks, window_end() AS until\nFROM clicks\nGROUP BY hoppingwindow('ss', 20, 10), page;\n",
+        "SELECT page, sum(n) AS clicks, window_end() AS until\n"
+        "FROM clicks\nGROUP BY hoppingwindow('ss', 20, 10), page;\n",
     ),
     _clicks(
         "Session window",
@@ -143,7 +145,8 @@ EXAMPLES = (
     _clicks(
         "Sliding window",
         "for each row the ten seconds before it",
-        "SELECT page, sum(n) AS clicks, window_end() AS until\nFROM clicks\nGROUP BY slidingwindow('ss', 10) OVER (PARTITION BY page);\n",
+        "SELECT page, sum(n) AS clicks, window_end() AS until\n"
+        "FROM clicks\nGROUP BY slidingwindow('ss', 10) OVER (PARTITION BY page);\n",
     ),
     _clicks(
         "As changes",

@@ -128,16 +128,19 @@ def _stream_rows(
             return f"{count} micro-batch{'' if count == 1 else 'es'}", _results(found)
         case Way.KILL:
             after = restarts(asked.document.count, asked.seed)
-            done = replay(
-                given.query.text, restart_after=after, spark=spark, setup=given.prepare, **given.scripted()
-            )
+            done = replay(given.query.text, restart_after=after, spark=spark, setup=given.prepare, **_named(given))
             listed = ", ".join(str(one + 1) for one in after)
             return f"stopped and restarted after micro-batch {listed}", [_plain(row) for row in done.rows]
         case Way.SHARDS:
-            done = replay(given.query.text, shards=SHARDS, spark=spark, setup=given.prepare, **given.scripted())
+            done = replay(given.query.text, shards=SHARDS, spark=spark, setup=given.prepare, **_named(given))
             return f"{SHARDS} shards", [_plain(row) for row in done.rows]
         case _:
             assert_never(asked.way)
+
+
+def _named(given: Ready) -> dict[str, Any]:
+    """The streams as keywords."""
+    return {**given.scripted()}
 
 
 def restarts(count: int, seed: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""A warm Spark in a thread of its own. It runs one job at a time; of those that wait, the newest replaces the others."""
+"""A warm Spark in a thread of its own. One job runs at a time; of those that wait the newest stays."""
 
 from __future__ import annotations
 

@@ -7,17 +7,20 @@ const nonce = document.querySelector('meta[name="csp-nonce"]').content;
 let drawn = null;
 let hover = () => {};
 
-/** `onHover({ row }, { result } or null)` is called when the pointer is on what stands for a row or a result. */
+const numbers = (text) => (text ?? "").split(" ").filter(Boolean).map(Number);
+
+/** `onHover({ rows }, { results }, { window } or null)` is called when the pointer is on what stands for them. */
 export function pictureIn(onHover) {
   hover = onHover;
-  shadow.addEventListener("pointerover", (event) => tell(event.target.closest?.("[data-row], [data-result]")));
+  shadow.addEventListener("pointerover", (event) => tell(event.target.closest?.("[data-row], [data-result], [data-rows]")));
   byId("drawing").addEventListener("pointerleave", () => hover(null));
 }
 
 function tell(mark) {
   if (!mark) hover(null);
-  else if (mark.dataset.result !== undefined) hover({ result: Number(mark.dataset.result) });
-  else hover({ row: Number(mark.dataset.row) });
+  else if (mark.dataset.result !== undefined) hover({ results: numbers(mark.dataset.result) });
+  else if (mark.dataset.row !== undefined) hover({ rows: numbers(mark.dataset.row) });
+  else hover({ window: { id: Number(mark.dataset.window), rows: numbers(mark.dataset.rows) } });
 }
 
 /** Show a picture, given as text. */
@@ -29,12 +32,12 @@ export function drawPicture(text) {
   shadow.replaceChildren(sheet, drawn);
 }
 
-/** Show what is there after a step. */
+/** Show what is there after a step; `data-from` and `data-to` are the first and the last step of a part. */
 export function showStep(step) {
   for (const part of drawn?.querySelectorAll("[data-from], [data-to]") ?? []) {
     const from = Number(part.dataset.from ?? -Infinity);
     const to = Number(part.dataset.to ?? Infinity);
-    part.classList.toggle("away", step < from || step >= to);
+    part.classList.toggle("away", step < from || step > to);
   }
 }
 
@@ -44,7 +47,7 @@ export function lightPicture(rows, results) {
   drawn.classList.toggle("hovering", rows.size + results.size > 0);
   for (const mark of drawn.querySelectorAll("[data-row], [data-result]")) {
     const { row, result } = mark.dataset;
-    mark.classList.toggle("lit", rows.has(Number(row)) || (result !== undefined && results.has(Number(result))));
+    mark.classList.toggle("lit", rows.has(Number(row)) || numbers(result).some((one) => results.has(one)));
   }
 }
 

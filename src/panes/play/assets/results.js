@@ -23,7 +23,7 @@ function resultLine(result, trace) {
   const step = trace.flushed && result.step === trace.steps - 1 ? "end" : String(result.step + 1);
   const change = result.change ? el("td", {}, el("span", { class: `change ${result.change}` }, result.change)) : null;
   const line = el("tr", { tabindex: "0", data: { result: result.id } }, el("td", { class: "step" }, step), change, ...result.values.map(cell));
-  for (const event of ["pointerenter", "focus"]) line.addEventListener(event, () => hover({ result: result.id }));
+  for (const event of ["pointerenter", "focus"]) line.addEventListener(event, () => hover({ results: [result.id] }));
   for (const event of ["pointerleave", "blur"]) line.addEventListener(event, () => hover(null));
   return line;
 }
