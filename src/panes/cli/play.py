@@ -90,8 +90,8 @@ def begin(file: Path | None, rows: Sequence[str]) -> tuple[Document, Trace | Non
 def page(document: Document, trace: Trace | None, name: str) -> Play:
     """The page, with a Spark that has not started yet."""
     from panes.play.app import Play
-    from panes.play.spark import session
     from panes.play.pictures import pictures
+    from panes.play.spark import session
 
     return Play(document, session(in_short), pictures, in_short, trace, name)
 

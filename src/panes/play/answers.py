@@ -15,7 +15,7 @@ from panes.play.comparing import Comparison, Result
 from panes.play.document import Document, PlayRow, StreamRows
 from panes.play.request import RefusedError
 from panes.play.running import CellError, Outcome
-from panes.play.script import Script, place_of, script_of
+from panes.play.script import place_of, script_of
 from panes.trace import to_json
 from panes.trace.model import Trace
 

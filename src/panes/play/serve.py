@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from panes.errors import PanesError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
 
 EXTRA = "pip install 'panes[play]'"
 
@@ -32,14 +37,19 @@ def listening(port: int) -> socket.socket:
     return found
 
 
-def serve(app: object, at: socket.socket, opened: Callable[[], object]) -> None:
-    """Answer requests until Ctrl-C; `opened` is called when the first would be answered."""
+def server(app: ASGIApp, opened: Callable[[], object]) -> uvicorn.Server:
+    """A server that says when it answers."""
     import uvicorn
 
-    class Server(uvicorn.Server):
+    class Announced(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             opened()
 
-    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1)  # type: ignore[arg-type]
-    Server(config).run(sockets=[at])
+    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1)
+    return Announced(config)
+
+
+def serve(app: ASGIApp, at: socket.socket, opened: Callable[[], object]) -> None:
+    """Answer requests until Ctrl-C; `opened` is called when the first would be answered."""
+    server(app, opened).run(sockets=[at])

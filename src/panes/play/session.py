@@ -69,10 +69,9 @@ class Session:
 
     def _answer(self, asked: _Asked, spark: SparkSession | None, begin: Exception | None) -> Line:
         try:
-            if spark is None:
-                assert begin is not None
+            if begin is not None:
                 raise begin
-            return asked.job(spark, asked.tell)
+            return asked.job(spark, asked.tell)  # type: ignore[arg-type] - it has started
         except Exception as error:
             return self._failed(error)
 
