@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from panes import __version__
-from panes.cli import check, demo, doctor, explain, init, play, rescale, run, shell, state, status, stop
+from panes.cli import check, demo, doctor, draw, explain, init, play, rescale, run, shell, state, status, stop
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # a text that is refused needs no second message
 
@@ -44,6 +44,7 @@ def main(
 app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
+app.command("draw")(draw.draw)
 app.command("run")(run.run)
 app.command("shell")(shell.shell)
 app.command("status")(status.status)

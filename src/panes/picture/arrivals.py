@@ -54,7 +54,7 @@ def _row(view: View, row: Row, y: float, short: bool) -> str:
     # Until the watermark releases it a row waits: what became of it is told in the lanes below.
     shown = Fate.COUNTED if fate in (Fate.WAITING, Fate.NO_WINDOW) else fate
     mark = dot(row, x, y, view, shown, **view.at(class_of(shown), row.step))
-    told = view.at("data muted" if fate is not Fate.COUNTED else "data", row.step)
+    told = view.at("data on-band" if fate is Fate.COUNTED else "data muted on-band", row.step)
     return mark + label(x + 9, y + 3.8, _label(view, row, short), data_row=row.id, **told)
 
 
@@ -65,10 +65,10 @@ def _label(view: View, row: Row, short: bool) -> str:
 
 def _passed(view: View, step: int, y: float, height: float) -> str:
     """What the watermark has passed when a micro-batch comes."""
-    before = view.watermarks[step - 1] if 0 < step <= len(view.watermarks) else None
+    before = view.watermarks[step - 1] if step else None
     if before is None or view.x(before) <= LEFT:
         return ""
-    return element("rect", x=LEFT, y=y, width=view.x(before) - LEFT, height=height, class_="passed")
+    return element("rect", x=LEFT, y=y, width=view.x(before) - LEFT, height=height, **view.at("passed", step - 1))
 
 
 def _watermark(view: View, edges: Sequence[float]) -> list[str]:

@@ -32,13 +32,13 @@ def svg(trace: Trace, step: int | None = None, theme: Theme | str = Theme.AUTO) 
     for number_ in range(len(trace.levels)):
         drawn, y = lanes(view, number_, y + 12)
         below += drawn
-    clocks = _clocks(view, first_lane + 22, y) if trace.levels else []
+    before, clocks = _clocks(view, first_lane + 22, y) if trace.levels else ([], [])
     scale = axis(view, 8, y)
     out, y = table(view, y + 8)
     key, y = legend(view, y + 2)
     height = y + 8
     paper = element("rect", width=WIDTH, height=height, rx=8, class_="paper")
-    parts = [paper, *body[:1], *_bands_first(scale, body[1:]), *below, *clocks, *out, *key]
+    parts = [paper, *body[:1], *_bands_first(scale, body[1:]), *before, *below, *clocks, *out, *key]
     sheet = element("style", style(Theme(theme)))
     described = element("desc", text(_described(trace)))
     content = "\n".join([title(_title(trace)), described, sheet, *(part for part in parts if part)])
@@ -50,12 +50,13 @@ def svg(trace: Trace, step: int | None = None, theme: Theme | str = Theme.AUTO) 
 
 def _bands_first(scale: list[str], body: list[str]) -> list[str]:
     """Bands, then the lines of the axis on them, then the rest."""
-    bands = [part for part in body if 'class="band' in part or 'class="passed"' in part]
+    bands = [part for part in body if 'class="band' in part or 'class="passed' in part]
     return [*bands, *scale, *(part for part in body if part not in bands)]
 
 
-def _clocks(view: View, top: float, bottom: float) -> list[str]:
-    """The watermark through all lanes: a strong line where it is, and weak ones where it was."""
+def _clocks(view: View, top: float, bottom: float) -> tuple[list[str], list[str]]:
+    """The watermark through all lanes: weak lines where it was, and a strong one where it is."""
+    past: list[str] = []
     parts: list[str] = []
     for step, moment in enumerate(view.watermarks):
         if moment is None or view.x(moment) <= LEFT:
@@ -69,8 +70,8 @@ def _clocks(view: View, top: float, bottom: float) -> list[str]:
         parts.append(element("path", told, d=path, **view.at("watermark", step, until)))
         parts.append(_clock(view, moment, top + 9, step, until))
         if until is not None:
-            parts.append(element("path", told, d=path, **view.at("past", until + 1)))
-    return parts
+            past.append(element("path", told, d=path, **view.at("past", until + 1)))
+    return past, parts
 
 
 def _clock(view: View, moment: int, y: float, step: int, until: int | None) -> str:

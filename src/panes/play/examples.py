@@ -71,10 +71,10 @@ at       who event  amount
 ---
 12:00:24 bob buy    12
 12:00:31 bob logout -
-12:00:12 cat buy    99
+12:00:26 cat buy    8
 ---
 12:00:36 ann login  -
-12:00:33 cat buy    8
+12:00:19 cat buy    99
 12:00:44 cat logout -
 ---
 12:00:52 ann buy    30

@@ -57,7 +57,7 @@ def _with_values(taken: Taken, made: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def _windows(operator: Operator, out: Out, taken: Taken, known: Known, steps: int) -> tuple[WindowTrace, ...]:
-    seen = [_seen(row, step, taken) for step, rows in enumerate(out) for row in rows]
+    seen = sorted((_seen(row, step, taken) for step, rows in enumerate(out) for row in rows), key=_place)
     window = window_of(operator.node)
     assert window is not None
     if not is_time_window(operator.node):
@@ -69,6 +69,11 @@ def _windows(operator: Operator, out: Out, taken: Taken, known: Known, steps: in
         return known.clock.has_passed(end - last, step)
 
     return from_changes([one for one in seen if one.step < steps], steps, is_closed)
+
+
+def _place(seen: Seen) -> tuple[int, int, str]:
+    """Between lanes windows come out in any order: numbered by time they are the same in every run."""
+    return seen.step, seen.start or 0, str(seen.lane)
 
 
 def _seen(row: Mapping[str, Any], step: int, taken: Taken) -> Seen:

@@ -20,24 +20,30 @@ from panes.trace.variants import OUTPUT
 def results_of(
     plans: Plans, out: Out, levels: Sequence[Level], taken: Sequence[Taken], rows: Mapping[int, Row]
 ) -> tuple[tuple[str, ...], tuple[Result, ...]]:
-    """The columns of the result, and its rows in the order in which they came out."""
-    found: list[Result] = []
-    for step, came in enumerate(out):
-        own = [row for row in came if row.get(LATE) is None]
-        found += [_result(len(found) + 1 + n, step, row) for n, row in enumerate(_loud(own))]
-    numbered = any(name.startswith(OUTPUT) for came in out for row in came for name in row)
-    columns = plans.columns if numbered or plans.columns else _names(out)
-    ids = [row.get(ID) for came in out for row in _loud([row for row in came if row.get(LATE) is None])]
-    if not plans.is_carried:
-        return columns, tuple(found)
-    placed = [
-        _placed(
-            result, origin(id_), levels[-1] if levels else None, len(levels) - 1, taken[-1] if taken else None, rows
-        )
-        for result, id_ in zip(found, ids, strict=True)
-        if id_ is not None
-    ]
-    return columns, tuple(placed)
+    """The columns of the result, and its rows: by the step in which they came out, then by time and lane.
+
+    Of one key they stay in the order in which they came; between keys there is none.
+    """
+    came = [(step, row) for step, in_step in enumerate(out) for row in _loud(_results(in_step))]
+    found = [_result(step, row) for step, row in came]
+    if plans.is_carried:
+        level, points = (levels[-1], taken[-1]) if levels else (None, None)
+        origins = [origin(row[ID]) for _, row in came]
+        placed = [
+            _placed(result, from_, level, len(levels) - 1, points, rows)
+            for result, from_ in zip(found, origins, strict=True)
+        ]
+        found = sorted(placed, key=_place)
+    numbered = tuple(replace(result, id=number) for number, result in enumerate(found, start=1))
+    return plans.columns or _names(out), numbered
+
+
+def _results(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row.get(LATE) is None]
+
+
+def _place(result: Result) -> tuple[int, int, str, int]:
+    return result.step, result.time or 0, str(result.lane), result.of or 0
 
 
 def _names(out: Out) -> tuple[str, ...]:
@@ -62,9 +68,9 @@ def _outputs(row: Mapping[str, Any]) -> tuple[object, ...]:
     return values_of(row, OUTPUT)
 
 
-def _result(number: int, step: int, row: Mapping[str, Any]) -> Result:
+def _result(step: int, row: Mapping[str, Any]) -> Result:
     own = {name: value for name, value in row.items() if name not in (CHANGE, LATE, ID)}
-    return Result(number, step, tuple(plain(value) for value in own.values()), row.get(CHANGE))
+    return Result(0, step, tuple(plain(value) for value in own.values()), row.get(CHANGE))
 
 
 def _placed(

@@ -54,15 +54,13 @@ class Runs:
             assert isinstance(done, DataSink)
             return lower(done, engine.functions)
 
-        wanted = variant.at_once
-        streams = self.streams if wanted is None else {n: _at_once(one, wanted) for n, one in self.streams.items()}
         out = replay_plan(
             self.sql,
             plan,
-            streams,
+            rows_at_once(self.streams, variant),
             flush=variant.flush,
             shards=self.shards,
-            clock=self.clock if wanted is None else self.clock[-1:],
+            clock=self.clock if variant.at_once is None else self.clock[-1:],
             spark=self.spark,
             setup=self.setup,
         )
@@ -87,6 +85,12 @@ def numbered(streams: Mapping[str, Stream]) -> dict[str, Stream]:
     }
 
 
-def _at_once(stream: Stream, wanted: Callable[[int], bool]) -> Stream:
-    """The stream with its wanted rows in one micro-batch."""
-    return replace(stream, batches=[[row for batch in stream.batches for row in batch if wanted(row[-1])]])
+def rows_at_once(streams: Mapping[str, Stream], variant: Variant) -> Mapping[str, Stream]:
+    """The streams as a variant takes them: where it wants rows at once, these in one micro-batch."""
+    wanted = variant.at_once
+    if wanted is None:
+        return streams
+    return {
+        name: replace(stream, batches=[[row for batch in stream.batches for row in batch if wanted(row[-1])]])
+        for name, stream in streams.items()
+    }

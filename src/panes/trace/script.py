@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,14 @@ def trace_script(
     script: str, given: Mapping[str, Given], *, name: str = "", flush: bool = True, spark: SparkSession | None = None
 ) -> Trace:
     """The trace of the last query of a script, over these rows of its streams, by name."""
+    query, streams, declare = prepared(script, given, name)
+    return trace(query, streams, flush=flush, spark=spark, setup=declare)
+
+
+def prepared(
+    script: str, given: Mapping[str, Given], name: str = ""
+) -> tuple[str, dict[str, Stream], Callable[[Engine], None]]:
+    """The last query of a script, the streams that have rows, and what declares the rest to an engine."""
     parts = script_parts(Source(script, name))
     queries = [part for part in parts if _is_query(part)]
     if not queries:
@@ -50,8 +58,7 @@ def trace_script(
         for view in known.views:
             engine.catalog.views.put(view)
 
-    query = span_of(queries[-1]).text
-    return trace(query, streams, flush=flush, spark=spark, setup=declare)
+    return span_of(queries[-1]).text, streams, declare
 
 
 def _is_query(part: tuple[Token, ...]) -> bool:

@@ -13,7 +13,7 @@ from panes.engine import Engine
 from panes.testing.replay import Stream
 from panes.trace.assemble import assemble
 from panes.trace.model import Trace
-from panes.trace.plans import plans_of
+from panes.trace.plans import Plans, plans_of
 from panes.trace.runs import Runs, numbered
 
 if TYPE_CHECKING:
@@ -40,19 +40,22 @@ def trace(
     steps = max((len(stream.batches) for stream in streams.values()), default=0)
     arrival = any(stream.time is None for stream in streams.values()) and not clock
     times = [_FIRST + timedelta(seconds=step) for step in range(steps)] if arrival else list(clock)
-    engine = _engine(streams, spark, setup)
-    declared = {name: _declared(engine, name) for name in streams}
+    engine = knowing(Engine(spark), streams, setup)
     plans = plans_of(sql, engine)
-    given = numbered(streams)
-    runs = Runs(sql, given, spark, setup, shards, times if plans.takes_clock else ())
-    return assemble(sql, declared, given, plans, runs, flush, times)
+    runs = Runs(sql, numbered(streams), spark, setup, shards, times if plans.takes_clock else ())
+    return traced(sql, engine, plans, runs, flush, times)
 
 
-def _engine(
-    streams: Mapping[str, Stream], spark: SparkSession | None, setup: Callable[[Engine], None] | None
-) -> Engine:
+def traced(
+    sql: str, engine: Engine, plans: Plans, runs: Runs, flush: bool, times: Sequence[str | datetime] = ()
+) -> Trace:
+    """What `runs` gives for the plans of a query, as a trace."""
+    declared = {name: _declared(engine, name) for name in runs.streams}
+    return assemble(sql, declared, runs.streams, plans, runs, flush, times)
+
+
+def knowing(engine: Engine, streams: Mapping[str, Stream], setup: Callable[[Engine], None] | None = None) -> Engine:
     """An engine that knows the streams, as they are without numbers."""
-    engine = Engine(spark)
     for name, stream in streams.items():
         fields = engine.spark.createDataFrame([], stream.schema).schema.fields
         columns = [Column(field.name, field.dataType.simpleString()) for field in fields]

@@ -53,6 +53,10 @@ class Session:
             dropTempView=lambda name: self.views.pop(name.strip("`").lower(), None) is not None,
         )
 
+    def createDataFrame(self, rows: list[Any], schema: Schema | str) -> Frame:  # noqa: N802
+        named = Schema.of(schema) if isinstance(schema, str) else schema
+        return Frame(self, Source("", named, False, pa.Table.from_pylist(rows, named.arrow)))
+
     def table(self, name: str) -> Frame:
         return self.views[name.strip("`").lower()]
 

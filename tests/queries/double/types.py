@@ -117,6 +117,9 @@ class Schema:
     def names(self) -> list[str]:
         return [one.name for one in self.fields]
 
+    def add(self, name: str, type_: DataType) -> Schema:
+        return Schema((*self.fields, Field(name, type_)))
+
     def __getitem__(self, name: str) -> Field:
         return next(one for one in self.fields if one.name == name)
 

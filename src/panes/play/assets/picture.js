@@ -4,6 +4,7 @@ import { byId, el } from "./dom.js";
 const shadow = byId("drawing").attachShadow({ mode: "open" });
 const sheet = el("link", { rel: "stylesheet", href: "/assets/drawing.css" });
 const nonce = document.querySelector('meta[name="csp-nonce"]').content;
+const STYLE = /^([\s\S]*?)<style>([\s\S]*?)<\/style>([\s\S]*)$/;
 let drawn = null;
 let hover = () => {};
 
@@ -12,6 +13,7 @@ const numbers = (text) => (text ?? "").split(" ").filter(Boolean).map(Number);
 /** `onHover({ rows }, { results }, { window } or null)` is called when the pointer is on what stands for them. */
 export function pictureIn(onHover) {
   hover = onHover;
+  shadow.replaceChildren(sheet, el("p", {}, "The picture comes as soon as the query has run."));
   shadow.addEventListener("pointerover", (event) => tell(event.target.closest?.("[data-row], [data-result], [data-rows]")));
   byId("drawing").addEventListener("pointerleave", () => hover(null));
 }
@@ -23,12 +25,16 @@ function tell(mark) {
   else hover({ window: { id: Number(mark.dataset.window), rows: numbers(mark.dataset.rows) } });
 }
 
-/** Show a picture, given as text. */
+/** Show a picture, given as text. Its style gets the nonce before it is looked at. */
 export function drawPicture(text) {
-  const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+  const [, before, css, after] = text.match(STYLE);
+  const parsed = new DOMParser().parseFromString(before + after, "image/svg+xml");
   if (parsed.querySelector("parsererror")) throw new Error("the picture is no SVG");
-  for (const style of parsed.querySelectorAll("style")) style.setAttribute("nonce", nonce);
   drawn = document.importNode(parsed.documentElement, true);
+  const style = document.createElementNS(drawn.namespaceURI, "style");
+  style.setAttribute("nonce", nonce);
+  style.textContent = css;
+  drawn.prepend(style);
   shadow.replaceChildren(sheet, drawn);
 }
 

@@ -44,7 +44,7 @@ function nameOf(step) {
 
 function drawCounters() {
   const figures = countersAt(store.result.trace, store.step);
-  const parts = figures.map(([name, value]) => el("div", { class: name }, el("dt", {}, name), el("dd", {}, String(value))));
+  const parts = figures.map(([name, value]) => el("div", { data: { name } }, el("dt", {}, name), el("dd", {}, String(value))));
   byId("counters").replaceChildren(...parts);
 }
 
