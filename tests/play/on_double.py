@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-
 from trace.on_double import trace_on_double
+from typing import Any
 
 from panes.play.request import RunRequest
 from panes.play.running import Outcome, ready

@@ -100,10 +100,13 @@ class Play:
         text = opened_text(await _body(request))
         try:
             trace = from_json(text)
+            opened = answers.traced(trace, self.draw(trace))
+            document = answers.document_of_trace(trace).plain()
         except PanesError as error:
             return JSONResponse(answers.failed(error, text, self.in_short), status_code=400)
-        document = answers.document_of_trace(trace).plain()
-        return JSONResponse({"document": document, "opened": answers.traced(trace, self.draw(trace))})
+        except (LookupError, TypeError, ValueError, AttributeError) as error:  # numbers that do not fit each other
+            raise RefusedError(f"this is no trace of Panes: {type(error).__name__}: {error}") from None
+        return JSONResponse({"document": document, "opened": opened})
 
     async def run(self, request: Request) -> Response:
         asked = run_request(await _body(request))

@@ -83,6 +83,7 @@ runsIn({
 function status(text, busy = false) {
   byId("status").textContent = text;
   byId("status").classList.toggle("busy", busy);
+  byId("picture-pane").classList.toggle("stale", busy);
 }
 
 function showProblem(error) {

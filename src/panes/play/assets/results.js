@@ -12,7 +12,8 @@ export function resultsIn(onHover) {
 export function drawResults() {
   const { trace } = store.result;
   const shown = trace.results.filter((one) => one.step <= store.step).reverse();
-  const heads = trace.columns.map((name) => el("th", { scope: "col" }, name));
+  const numeric = (at) => trace.results.some((one) => typeof one.values[at] === "number");
+  const heads = trace.columns.map((name, at) => el("th", { scope: "col", class: numeric(at) ? "number" : null }, name));
   const head = el("tr", {}, el("th", { scope: "col" }, "step"), trace.results.some((one) => one.change) ? el("th", { scope: "col" }, "change") : null, ...heads);
   const table = el("table", {}, el("thead", {}, head), el("tbody", {}, ...shown.map((one) => resultLine(one, trace))));
   const none = el("p", { class: "empty" }, trace.results.length ? "Nothing has come out yet: step on." : "Nothing came out.");
