@@ -65,6 +65,7 @@ function fromWords(words) {
  * in three texts: keywords, builtin, types.
  */
 export function editorIn(parent, { text, label, nonce, dialect, words, changed, run }) {
+  let quiet = false;
   const language = SQLDialect.define({ ...dialect, backslashEscapes: true, identifierQuotes: "`", doubleQuotedStrings: true });
   const view = new EditorView({
     parent,
@@ -87,14 +88,19 @@ export function editorIn(parent, { text, label, nonce, dialect, words, changed, 
         syntaxHighlighting(colours),
         Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => (run(), true) }])),
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
-        EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
+        EditorView.updateListener.of((update) => update.docChanged && !quiet && changed(update.state.doc.toString())),
         look,
       ],
     }),
   });
   return {
     text: () => view.state.doc.toString(),
-    replace: (next) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next } }),
+    /** Show another text, of which `changed` is not told. */
+    replace(next) {
+      quiet = true;
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next } });
+      quiet = false;
+    },
     focus: () => view.focus(),
     /** Underline errors: [{from, to, message}]. */
     underline(errors) {

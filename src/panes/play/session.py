@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +71,7 @@ class Session:
         try:
             if begin is not None:
                 raise begin
-            return asked.job(spark, asked.tell)  # type: ignore[arg-type] - it has started
+            return asked.job(cast("SparkSession", spark), asked.tell)  # it has started, or there was an error
         except Exception as error:
             return self._failed(error)
 
