@@ -91,12 +91,12 @@ def count() -> Expected:
     return {(key, tuple(rows[at : at + 2])) for key, rows in by_key().items() for at in range(0, len(rows), 2)}
 
 
-def sliding() -> Expected:
-    return {
+def sliding() -> list[tuple[str, tuple[int, ...]]]:
+    return [
         (key, tuple(one for one in rows if second(trigger) - 6 <= second(one) <= second(trigger) + 2))
         for key, rows in by_key().items()
         for trigger in rows
-    }
+    ]
 
 
 def state() -> Expected:

@@ -43,6 +43,11 @@ class Bar:
     trigger: int | None = None
 
     @property
+    def merges(self) -> bool:
+        """Whether it goes into another."""
+        return self.phases[-1].until is not None
+
+    @property
     def start(self) -> int:
         return min(phase.start for phase in self.phases)
 

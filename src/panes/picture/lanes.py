@@ -49,9 +49,11 @@ def lanes(view: View, level: int, top: float) -> tuple[list[str], float]:
     """The lanes of a level from `top` on, and where they end."""
     panel = Panel(view, level, tuple(bars_of(view, level)))
     own = panel.level
-    head = own.text if own.text else ", ".join(own.calls)
-    parts = [label(16, top + 14, fitted(" ".join(head.split()), WIDTH - 32), "code")]
-    y = top + 24
+    parts: list[str] = []
+    y = top + 24 - 16
+    for head in (own.text,) if own.text else own.calls:
+        y += 16
+        parts.append(label(16, y - 10, fitted(" ".join(head.split()), 0.9 * (WIDTH - 32)), "code"))
     if any(lane for lane in lanes_of(own)):
         parts.append(label(16, y + 9, fitted(", ".join(own.keys), LEFT + 60), "head"))
         y += 15
@@ -71,7 +73,7 @@ def _lane(panel: Panel, lane: Lane, top: float) -> tuple[list[str], float]:
         body, bottom = _dots(panel, points, top + 17), top + 34
     elif panel.level.kind == "stateful":
         body, bottom = _values(panel, points, top)
-    elif overlap([panel.extent(bar) for bar in bars]) or panel.level.kind in ("over", "sliding"):
+    elif overlap([panel.extent(bar) for bar in bars if not bar.merges]) or panel.level.kind in ("over", "sliding"):
         body, bottom = _below(panel, bars, points, top)
     else:
         body, bottom = _among(panel, bars, points, top)
@@ -117,10 +119,16 @@ def _dot(panel: Panel, point: Point, x: float, y: float) -> list[str]:
 def _among(panel: Panel, bars: Sequence[Bar], points: Sequence[Point], top: float) -> tuple[list[str], float]:
     parts: list[str] = []
     y = top + 6
+    lefts = [panel.extent(bar)[0] for bar in bars]
     for bar in bars:
         parts += _bar(panel, bar, y, INSIDE)
         left, right = panel.extent(bar)
-        parts += _outputs_inside(panel.view, bar, left, right, y + INSIDE - 8)
+        after = min((one for one in lefts if one >= right - 1), default=WIDTH - 16) - right
+        needed = max((wide(one.text) + 2 * BADGE + 12 for one in bar.outputs), default=0.0)
+        if needed > right - left and needed <= after:
+            parts += _outputs_after(panel.view, bar, right, y + INSIDE - 12)
+        else:
+            parts += _outputs_inside(panel.view, bar, left, right, y + INSIDE - 8)
     return [*parts, *_dots(panel, points, y + 15)], top + INSIDE + 12
 
 
@@ -224,7 +232,9 @@ def _outputs_after(view: View, bar: Bar, right: float, y: float) -> list[str]:
         x = right + 11 + 3 * (len(name) - 1)
         parts.append(badge(x, y, name, **named, **view.at("", output.since, output.until)))
         after = x + 10 + 3 * (len(name) - 1)
-        parts.append(label(after, y + 3.8, output.text, **named, **view.at("data result", output.since, output.until)))
+        parts.append(
+            label(after, y + 3.8, output.text, **named, **view.at("data result on-paper", output.since, output.until))
+        )
     return parts
 
 

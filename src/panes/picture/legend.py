@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from panes.picture.element import element, number
 from panes.picture.view import CHARACTER, WIDTH, View, badge, class_of, label, shape
-from panes.trace import Fate
+from panes.trace import Fate, WindowTrace
 
 _NAMES = {
     Fate.COUNTED: "row",
@@ -28,7 +28,7 @@ def legend(view: View, top: float) -> tuple[list[str], float]:
     box = {"x": -9, "y": -6, "width": 18, "height": 12, "rx": 3}
     if any(window.closed is not None and window.closed <= view.step for window in windows):
         entries.append((element("rect", **box, class_="window"), "window"))
-    if any(window.opened <= view.step and (window.closed is None or window.closed > view.step) for window in windows):
+    if any(_is_open(window, view.step) for window in windows):
         entries.append((element("rect", **box, class_="window open"), "open window"))
     if any(level.frames for level in view.trace.levels):
         entries.append((element("rect", **box, class_="window"), "frame"))
@@ -48,6 +48,11 @@ def legend(view: View, top: float) -> tuple[list[str], float]:
         ]
         x += width
     return parts, y + 12
+
+
+def _is_open(window: WindowTrace, step: int) -> bool:
+    ended = [one for one in (window.closed, window.merged) if one is not None]
+    return window.opened <= step and all(step < one for one in ended)
 
 
 def _waits(view: View) -> bool:

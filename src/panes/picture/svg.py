@@ -38,7 +38,7 @@ def svg(trace: Trace, step: int | None = None, theme: Theme | str = Theme.AUTO) 
     key, y = legend(view, y + 2)
     height = y + 8
     paper = element("rect", width=WIDTH, height=height, rx=8, class_="paper")
-    parts = [paper, *body[:1], *_bands_first(scale, body[1:]), *before, *below, *clocks, *out, *key]
+    parts = [paper, *body[:1], *_bands_first(scale, body[1:]), *before, *_windows_first(below, clocks), *out, *key]
     sheet = element("style", style(Theme(theme)))
     described = element("desc", text(_described(trace)))
     content = "\n".join([title(_title(trace)), described, sheet, *(part for part in parts if part)])
@@ -52,6 +52,12 @@ def _bands_first(scale: list[str], body: list[str]) -> list[str]:
     """Bands, then the lines of the axis on them, then the rest."""
     bands = [part for part in body if 'class="band' in part or 'class="passed' in part]
     return [*bands, *scale, *(part for part in body if part not in bands)]
+
+
+def _windows_first(below: list[str], clocks: list[str]) -> list[str]:
+    """Windows, then the watermark on them, then rows and texts."""
+    bars = [part for part in below if 'class="window' in part]
+    return [*bars, *clocks, *(part for part in below if part not in bars)]
 
 
 def _clocks(view: View, top: float, bottom: float) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from panes.picture.element import element, number, title
 from panes.picture.view import WIDTH, View, badge, fitted, label, value_text, wide
 
 LINE = 17.0
-WIDEST = 190.0
+WIDEST = 420.0
 LONGEST = 12  # rows below each other, where there is room for some beside them
 LEAD = 44.0  # the micro-batch before the columns
 

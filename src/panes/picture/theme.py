@@ -52,6 +52,7 @@ _RULES: tuple[tuple[str, dict[str, str], str], ...] = (
     ("text", {"fill": "ink"}, f"font: 11px {SANS}"),
     (".data", {}, f"font: 11px {MONO}"),
     (".on-band", {"stroke": "band"}, "stroke-width: 3; stroke-linejoin: round; paint-order: stroke"),
+    (".on-paper", {"stroke": "paper"}, "stroke-width: 3; stroke-linejoin: round; paint-order: stroke"),
     (".muted", {"fill": "muted"}, ""),
     (".head", {"fill": "muted"}, "font-size: 11px; font-weight: 600; letter-spacing: .02em"),
     (".code", {"fill": "ink"}, f"font: 12px {MONO}"),

@@ -44,8 +44,9 @@ class View:
 
     @cached_property
     def watermarks(self) -> tuple[int | None, ...]:
-        """Of the stream that is read."""
-        return self.trace.streams[0].watermarks if self.trace.streams else ()
+        """Of the stream that is read, after each step."""
+        known = self.trace.streams[0].watermarks if self.trace.streams else ()
+        return known or (None,) * self.trace.steps
 
     @property
     def batches(self) -> int:

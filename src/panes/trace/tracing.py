@@ -42,7 +42,7 @@ def trace(
     times = [_FIRST + timedelta(seconds=step) for step in range(steps)] if arrival else list(clock)
     engine = knowing(Engine(spark), streams, setup)
     plans = plans_of(sql, engine)
-    runs = Runs(sql, numbered(streams), spark, setup, shards, times if plans.takes_clock else ())
+    runs = Runs(sql, numbered(streams), engine.spark, setup, shards, times if plans.takes_clock else ())
     return traced(sql, engine, plans, runs, flush, times)
 
 
