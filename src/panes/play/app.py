@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -22,6 +22,7 @@ from panes.play.assets import asset, page
 from panes.play.document import Document
 from panes.play.examples import EXAMPLES
 from panes.play.guard import NONCE, Guard
+from panes.play.known import Known
 from panes.play.request import (
     MOST_BYTES,
     RefusedError,
@@ -56,6 +57,7 @@ class Play:
     trace: Trace | None = None  # of a file that was opened
     name: str = ""
     running: Callable[[RunRequest, SparkSession, Callable[[Line | None], None]], Outcome] = run
+    known: Known = field(default_factory=Known)
 
     def app(self, gate: Gate) -> ASGIApp:
         """All routes, behind the gate."""
@@ -113,6 +115,10 @@ class Play:
         return StreamingResponse(self._lines(asked), media_type=LINES)
 
     async def _lines(self, asked: RunRequest) -> AsyncIterator[bytes]:
+        known = self.known.get(asked)
+        if known is not None:
+            yield _line(known)
+            return
         lines: asyncio.Queue[Line | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         if not self.session.is_ready:
@@ -126,9 +132,11 @@ class Play:
             began = time.perf_counter()
             try:
                 found = self.running(asked, spark, tell)
-                return answers.outcome(found, self.draw(found.trace), time.perf_counter() - began)
+                line = answers.outcome(found, self.draw(found.trace), time.perf_counter() - began)
             except Exception as error:
                 return answers.failed(error, asked.document.sql, self.in_short)
+            self.known.put(asked, line)
+            return line
 
         return job
 
