@@ -13,7 +13,7 @@ OLDEST := build/spark-$(OLDEST_SPARK)
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 unexport SPARK_HOME
 
-.PHONY: help java install demo test test-matrix slow fuzz check format checkpoints docs-update bench bench-peers wheel lock clean
+.PHONY: help java install demo test test-matrix slow fuzz check format checkpoints docs-update bench bench-peers play-editor wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -62,6 +62,9 @@ bench: java install  ## Run the benchmarks
 
 bench-peers: java install  ## Run Panes beside Spark, Flink and others (ARGS="--rows 100000 --rounds 1" for a small run)
 	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+play-editor:  ## Bundle the editor of panes play anew (needs npm; its bundle is committed)
+	@cd scripts/play_editor && npm ci --no-audit --no-fund && npm run --silent build
 
 wheel: install  ## Build the sdist and the wheel into dist/
 	@rm -rf dist

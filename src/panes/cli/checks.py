@@ -29,6 +29,7 @@ LITTLE, TOO_LITTLE = 1024 * MIB, 100 * MIB
 EXTRAS = {
     "delta": "deltalake",
     "metrics": "prometheus-client",
+    "play": "starlette",
     "postgres": "psycopg",
     "shell": "prompt-toolkit",
 }

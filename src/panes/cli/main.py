@@ -10,7 +10,23 @@ from typing import Annotated
 import typer
 
 from panes import __version__
-from panes.cli import check, demo, doctor, draw, explain, init, rescale, run, shell, state, status, stop, test, why
+from panes.cli import (
+    check,
+    demo,
+    doctor,
+    draw,
+    explain,
+    init,
+    play,
+    rescale,
+    run,
+    shell,
+    state,
+    status,
+    stop,
+    test,
+    why,
+)
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # a text that is refused needs no second message
 
@@ -53,5 +69,6 @@ app.command("why")(why.why)
 app.command("state")(state.state)
 app.command("rescale")(rescale.rescale)
 app.command("test")(test.test)
+app.command("play")(play.play)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
