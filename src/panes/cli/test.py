@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from panes.testing.variants import Wish
 
 Progress = Callable[[str], None]
+FEW = {"spark.sql.shuffle.partitions": "2"}  # tests have few rows, and each partition costs time
 
 
 def test(
@@ -175,7 +176,7 @@ def _spark(settings: Mapping[str, str], packages: Sequence[str]) -> Any:
     from panes.spark.session import embedded
 
     with java_prints_to(Path(tempfile.gettempdir()) / "panes-test.log"):
-        spark = embedded(packages=packages, settings=settings)
+        spark = embedded(packages=packages, settings={**FEW, **settings})
     spark.sparkContext.setLogLevel("OFF")  # what fails is told once, by Panes
     return spark
 

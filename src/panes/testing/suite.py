@@ -74,7 +74,7 @@ def run_case(
     try:
         setups = setups_of(case)
         wrong = tuple(mismatches(case, options, setups, spark))
-        if wish is not None and (update or not wrong):
+        if wish is not None:
             verdict = check_promise(case, options, setups, wish, spark, progress)
     except Exception as failed:  # it is this case's, and the others go on
         error = failed
