@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from panes.spark.data_sources import register
 from panes.spark.worker_python import check_workers
 
 NAME = "panes_heartbeat"
@@ -59,5 +60,5 @@ class Beats(DataSourceStreamReader):
 def heartbeat(spark: SparkSession, every: int) -> DataFrame:
     """A stream with a beat every so many microseconds."""
     check_workers(spark)
-    spark.dataSource.register(Heartbeat)
+    register(spark, Heartbeat)
     return spark.readStream.format(NAME).option(EVERY, str(every)).load()

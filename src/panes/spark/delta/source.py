@@ -12,6 +12,7 @@ from panes.catalog import Stream
 from panes.connectors.delta import DeltaSource, delta_source
 from panes.errors import PanesError, suggestion
 from panes.kernels.changelog.changes import CHANGE
+from panes.spark.data_sources import register
 from panes.spark.delta.reader import DeltaStream, Reading
 from panes.spark.delta.table import FEED, check_installed, has_feed, open_table, schema_of
 from panes.spark.expressions import quoted
@@ -38,7 +39,7 @@ def read_delta(stream: Stream, spark: SparkSession) -> DataFrame:
     reading = Reading(source, stream.changelog, _order(stream, fields), memory_of(spark))
     schema = StructType([*change, *fields.values()]).toNullable()
     check_workers(spark)
-    spark.dataSource.register(DeltaStream)
+    register(spark, DeltaStream)
     reader = spark.readStream.format(DeltaStream.name()).schema(schema)
     found = reader.options(**reading.options()).load()
     named = [f"{quoted(field.name)} AS {quoted(name)}" for name, field in fields.items()]
