@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from panes.source import Source
 from panes.sql.parser import script_parts
 from panes.sql.tokens import span_of
-from panes.testing.markdown import blocks_of
-from panes.testing.tables import read_tables
 from panes.trace.given import Given
 
+_FENCE = re.compile(r"(`{3,})\s*(.*)")
 _IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)")
+_BETWEEN = re.compile(r"^---+$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -69,20 +69,30 @@ def _declarations(script: str) -> list[str]:
     return [text for text in texts if text.split(None, 1)[0].upper() in ("CREATE", "DROP")]
 
 
-def _parts(markdown: str) -> list[tuple[int, tuple[str, ...], str]]:
-    """The fenced blocks and the images of a page, by their lines."""
-    blocks = blocks_of(markdown)
-    inside = {block.line + at for block in blocks for at in range(len(block.text.split("\n")) + 1)}
-    images = (
-        (number, ("image",), found[1])
-        for number, line in enumerate(markdown.split("\n"), start=1)
-        if number not in inside and (found := _IMAGE.fullmatch(line.strip())) is not None
-    )
-    return sorted([*((block.line, block.words, block.text) for block in blocks), *images])
+def _parts(markdown: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
+    """The fenced blocks and the images of a page."""
+    lines, index = markdown.split("\n"), 0
+    while index < len(lines):
+        fence, image = _FENCE.fullmatch(lines[index]), _IMAGE.fullmatch(lines[index].strip())
+        if fence is not None:
+            end = index + 1
+            while end < len(lines) and lines[end].rstrip() != fence[1]:
+                end += 1
+            yield index + 1, tuple(fence[2].split()), "\n".join(lines[index + 1 : end])
+            index = end
+        elif image is not None:
+            yield index + 1, ("image",), image[1]
+        index += 1
 
 
 def given_of(table: str) -> Given:
     """The rows of an input block: a header, cells between `|`, `---` between micro-batches, NULL for no value."""
-    (header, *first), *more = read_tables(table)
-    names = [str(name) for name in header]
-    return Given(tuple(tuple(dict(zip(names, row, strict=True)) for row in batch) for batch in (first, *more)))
+    (header, *first), *more = [
+        [[cell.strip() for cell in line.split("|")] for line in part.split("\n") if line.strip()]
+        for part in _BETWEEN.split(table)
+    ]
+    return Given(tuple(tuple(_record(header, row) for row in batch) for batch in (first, *more)))
+
+
+def _record(header: list[str], row: list[str]) -> dict[str, str | None]:
+    return {name: None if cell == "NULL" else cell for name, cell in zip(header, row, strict=True)}
