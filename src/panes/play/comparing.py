@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 from panes.kernels.changelog.changes import BEFORE, CHANGE, DELETE
+from panes.testing.sameness import only_in_either, same
 
 Result: TypeAlias = Mapping[str, Any]
 
@@ -36,7 +35,7 @@ def compared(what: str, stream: Iterable[Result], batch: Iterable[Result], left_
 
 
 def table_of(rows: Iterable[Result]) -> list[Result]:
-    """What rows add up to.
+    """What rows add up to; a deletion of a row that is not there stays, to be shown.
 
     >>> table_of([{"_change_type": "insert", "n": 1}, {"_change_type": "delete", "n": 1}, {"n": 2}])
     [{'n': 2}]
@@ -53,38 +52,3 @@ def table_of(rows: Iterable[Result]) -> list[Result]:
         else:
             kept.pop(at)
     return kept
-
-
-def only_in_either(left: Sequence[Result], right: Sequence[Result]) -> tuple[list[Result], list[Result]]:
-    """What only one of two multisets has, each in its order.
-
-    >>> only_in_either([{"n": 1}, {"n": 2}, {"n": 2}], [{"n": 2}, {"n": 3}])
-    ([{'n': 1}, {'n': 2}], [{'n': 3}])
-    """
-    rest = list(right)
-    only: list[Result] = []
-    for one in left:
-        at = next((at for at, other in enumerate(rest) if same(one, other)), None)
-        if at is None:
-            only.append(one)
-        else:
-            rest.pop(at)
-    return only, rest
-
-
-def same(left: Any, right: Any) -> bool:
-    """Equal: NaN to itself, floating-point numbers to 1e-9.
-
-    >>> same({"a": 0.1 + 0.2}, {"a": 0.3}), same([float("nan")], [float("nan")]), same(1, True)
-    (True, True, False)
-    """
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, float) and isinstance(right, int | float | Decimal):
-        other = float(right)
-        return (left != left and other != other) or math.isclose(left, other, rel_tol=1e-9, abs_tol=1e-9)
-    return bool(left == right)
