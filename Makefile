@@ -13,7 +13,7 @@ OLDEST := build/spark-$(OLDEST_SPARK)
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 unexport SPARK_HOME
 
-.PHONY: help java install demo test test-matrix slow fuzz check format checkpoints docs-update bench bench-peers play-editor wheel lock clean
+.PHONY: help java install demo test test-matrix slow fuzz check format checkpoints docs docs-update bench bench-peers play-editor wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +53,9 @@ format: install  ## Format the code and fix what the linter can
 checkpoints: java install  ## Make the golden checkpoints that are missing, on the oldest Spark
 	@$(BIN)/python scripts/run_matrix.py $(OLDEST_SPARK) --install
 	@PYSPARK_PYTHON=$(CURDIR)/$(OLDEST)/bin/python PYTHONPATH=tests $(OLDEST)/bin/python -m state.make
+
+docs: install  ## Make the documentation site in build/site (ARGS=serve shows it while you write)
+	@$(BIN)/python scripts/make_site.py $(ARGS)
 
 docs-update: java install  ## Rewrite the outputs in the documentation pages; read the diff
 	@$(BIN)/pytest tests/docs --update $(ARGS)

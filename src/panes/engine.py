@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -67,10 +68,13 @@ class Engine:
         self.catalog.redacted = redaction_of(self._settings)
         self.functions = Functions()
         if spark is not None:
-            from panes.spark.session import give, prepare, redaction
+            from panes.spark.session import give, prepare, redaction, too_many_partitions
 
             give(spark, self._settings)
             prepare(spark)
+            advice = too_many_partitions(spark)
+            if advice is not None:
+                warnings.warn(advice, stacklevel=2)
             self.catalog.redacted = redaction(spark)
 
     @property

@@ -10,11 +10,11 @@ from panes.cli.main import app
 
 
 def test_what_is_made_compiles(tmp_path: Path) -> None:
-    folder = tmp_path / "orders"
+    folder = tmp_path / "visits"
     done = CliRunner().invoke(app, ["init", str(folder)])
     assert done.exit_code == 0
     made = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    assert made == ["README.md", "data/orders-1.json", "script.sql"]
+    assert made == ["README.md", "data/events-1.json", "script.sql"]
     checked = CliRunner().invoke(app, ["check", str(folder / "script.sql")])
     assert "OK (2 queries)" in checked.output
 

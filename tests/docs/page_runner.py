@@ -4,7 +4,7 @@
 |---|---|
 | `sql` | its statements are compiled; what they declare stays for the rest of the page |
 | `sql fragment` | is only shown |
-| `sql file=NAME` | is a file of that name for the page's `console` blocks |
+| `sql file=NAME`, `python file=NAME` | is a file of that name for the page's `console` blocks, and for tests |
 | `plan`, `plan logical`, `plan physical`, `plan json` | EXPLAIN of the last query of the `sql` block before it |
 | `error` | the text of the error that the block before it ends in |
 | `listing` | the answers of SHOW and DESCRIBE in the `sql` block before it |
@@ -93,9 +93,9 @@ def _runs(block: Block) -> bool:
 
 
 def _only_shown(block: Block) -> bool:
-    if block.language == "python":
-        return block.words == ("python",)
-    return block.words == ("sql", "fragment") or (block.language == "sql" and block.option("file") is not None)
+    if block.option("file") is not None:
+        return block.language in ("sql", "python")
+    return block.words in (("python",), ("sql", "fragment"))
 
 
 @dataclass

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections import Counter
-from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,18 +13,16 @@ import psycopg
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from docs.page_runner import examples_of
 from jars import DATABASES, MissingError, jars, skip
 from postgres_server import Server
 from pyspark.sql import SparkSession
 
 from panes import Engine
-from panes.testing.markdown import blocks_of
 from spark.input_files import at, write_file
 from spark.kafka.topics import make, send, taken, without_repeats
+from spark.page_scripts import python_of, ranked, replaced, script_of, shown_rows, table_of, with_columns
 
 pytestmark = pytest.mark.spark
-PAGES = Path(__file__).parents[2] / "docs" / "reference"
 SHOPS = ("north", "south")
 ORDERS = [
     {"id": n, "shop": SHOPS[n % 2], "amount": float(n), "at": at(20_000 * n), "ts": at(20_000 * n)} for n in range(9)
@@ -34,46 +30,6 @@ ORDERS = [
 MINUTES = {(shop, minute): 0.0 for shop in SHOPS for minute in range(3)}
 for order in ORDERS:
     MINUTES[str(order["shop"]), int(order["id"]) // 3] += float(order["amount"])  # type: ignore[call-overload, arg-type]
-
-
-def script_of(page: str, known: dict[str, str]) -> str:
-    """The SQL of a page without what it says is refused; `known` says what is elsewhere here than on the page."""
-    examples = examples_of((PAGES / page).read_text(encoding="utf-8"))
-    refused = [one for one in examples if any(block.language == "error" for block in one.expected)]
-    text = "\n".join(one.block.text for one in examples if one.block.language == "sql" and one not in refused)
-    return replaced(text, known)
-
-
-def python_of(page: str, known: dict[str, str]) -> list[str]:
-    blocks = [one for one in blocks_of((PAGES / page).read_text(encoding="utf-8")) if one.language == "python"]
-    return replaced("\0".join(block.text for block in blocks), known).split("\0")
-
-
-def replaced(text: str, known: dict[str, str]) -> str:
-    for written, here in known.items():
-        assert written in text
-        text = text.replace(written, here)
-    return text
-
-
-Shown = list[dict[str, Any]]
-
-
-def shown_rows(engine: Engine, script: str, folder: Path) -> Shown:
-    """Run a script to its end; the rows that its SELECTs without INSERT show."""
-    shown: Shown = []
-    engine.run(
-        script,
-        checkpoint=folder / "checkpoint",
-        flush=True,
-        rows=lambda rows: shown.extend(row.asDict() for row in rows.df.collect()),
-    )
-    return shown
-
-
-def with_columns(shown: Shown, *names: str) -> list[tuple[Any, ...]]:
-    """The rows of the SELECT that has these columns."""
-    return sorted(tuple(row.values()) for row in shown if tuple(row) == names)
 
 
 def test_kafka(kafka: str, spark: SparkSession, tmp_path: Path) -> None:
@@ -106,7 +62,7 @@ def test_kafka(kafka: str, spark: SparkSession, tmp_path: Path) -> None:
         "path = 'bad'": f"path = '{tmp_path}/bad'",
         "h.key = 'host'": "h.key = 'from'",  # that of `send`: the key of the record
     }
-    shown = shown_rows(Engine(spark), script_of("kafka.md", known), tmp_path)
+    shown = shown_rows(Engine(spark), script_of("reference/kafka.md", known), tmp_path)
 
     assert len(with_columns(shown, "shop", "at", "total", "place")) == len(MINUTES)
     assert with_columns(shown, "id", "amount") == [(1, 2.5), (3, 4.0)]
@@ -135,15 +91,6 @@ def avro_order(id_: int, shop: str, amount: float) -> bytes:
     return bytes([id_ << 1, len(shop) << 1]) + shop.encode() + struct.pack("<d", amount)
 
 
-def table_of(changes: Iterable[tuple[str, tuple[Any, ...]]]) -> set[tuple[Any, ...]]:
-    """The rows that changes add up to."""
-    found: Counter[tuple[Any, ...]] = Counter()
-    for change, row in changes:
-        found[row] += 1 if change in ("insert", "update_postimage") else -1
-    assert set(found.values()) <= {0, 1}
-    return {row for row, times in found.items() if times}
-
-
 def test_postgres(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
     write_file(tmp_path / "orders", 0, ORDERS)
     known = {"postgresql://user@127.0.0.1:5432/db": postgres.url}
@@ -155,7 +102,7 @@ def test_postgres(postgres: Server, spark: SparkSession, tmp_path: Path) -> None
         connection.execute("CREATE TABLE shops (shop text, city text, opened date)")
         connection.execute("INSERT INTO shops VALUES ('north', 'Oslo', '2020-01-01'), ('south', 'Rome', '2021-01-01')")
         try:
-            shown = shown_rows(engine, script_of("postgres.md", {**known, **secret, **folder}), tmp_path)
+            shown = shown_rows(engine, script_of("reference/postgres.md", {**known, **secret, **folder}), tmp_path)
             assert len(shown) == len(MINUTES)
             totals = connection.execute("SELECT shop, total FROM totals").fetchall()
             assert sorted(totals) == sorted((shop, total) for (shop, _), total in MINUTES.items())
@@ -167,7 +114,7 @@ def test_postgres(postgres: Server, spark: SparkSession, tmp_path: Path) -> None
             }
 
             result = engine.sql("SELECT id, shop, row_number() OVER (ORDER BY id) AS n FROM orders EMIT CHANGES")
-            (python,) = python_of("postgres.md", {**known, '"checkpoints': f'"{tmp_path}/checkpoints'})
+            (python,) = python_of("reference/postgres.md", {**known, '"checkpoints': f'"{tmp_path}/checkpoints'})
             names: dict[str, Any] = {"result": result, "password": postgres.password}
             exec(f"{python.rpartition(chr(10))[0]}\nquery = {python.rpartition(chr(10))[2]}", names)
             names["query"].processAllAvailable()
@@ -197,7 +144,7 @@ def test_delta(spark: SparkSession, tmp_path: Path) -> None:
         "'lake/": f"'{lake}/",
     }
     engine = Engine(spark)
-    shown = shown_rows(engine, script_of("delta.md", known), tmp_path)
+    shown = shown_rows(engine, script_of("reference/delta.md", known), tmp_path)
 
     places = {(1, "ann", 2), (2, "ann", 1), (3, "bob", 2), (4, "bob", 1)}
     assert len(with_columns(shown, "shop", "at", "total")) == len(MINUTES)
@@ -210,7 +157,7 @@ def test_delta(spark: SparkSession, tmp_path: Path) -> None:
         (shop, total) for (shop, _), total in MINUTES.items()
     )
 
-    tables, sink = python_of("delta.md", {'"lake/': f'"{lake}/', '"checkpoints': f'"{tmp_path}/checkpoints'})
+    tables, sink = python_of("reference/delta.md", {'"lake/': f'"{lake}/', '"checkpoints': f'"{tmp_path}/checkpoints'})
     names: dict[str, Any] = {"engine": engine}
     exec(tables, names)
     assert engine.sql("SELECT count(*) AS n FROM shops").collect()[0]["n"] == len(SHOPS)
@@ -219,11 +166,6 @@ def test_delta(spark: SparkSession, tmp_path: Path) -> None:
     names["query"].processAllAvailable()
     names["query"].stop()
     assert ranked(lake / "own") == places
-
-
-def ranked(table: Path) -> set[tuple[int, str, int]]:
-    rows = DeltaTable(str(table)).to_pyarrow_table().to_pylist()
-    return {(row["id"], row["owner"], row["place"]) for row in rows}
 
 
 def test_jdbc(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
@@ -246,7 +188,7 @@ def test_jdbc(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
         columns = "id bigint PRIMARY KEY, shop text, amount double precision, place integer"
         connection.execute(f"CREATE TABLE dbo.board ({columns})".encode())
         try:
-            shown_rows(Engine(spark), script_of("jdbc.md", known), tmp_path)
+            shown_rows(Engine(spark), script_of("reference/jdbc.md", known), tmp_path)
             found = connection.execute("SELECT id FROM dbo.board WHERE place = 1 ORDER BY id").fetchall()
             assert found == [(7,), (8,)]
             news = connection.execute(

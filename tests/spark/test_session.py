@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from present import present
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -17,7 +18,7 @@ from panes import Engine
 from panes.errors import PanesError
 from panes.spark.delta.reader import DeltaStream
 from panes.spark.heartbeat import Heartbeat
-from panes.spark.session import FASTER, NEEDED, _defaults, _set, embedded, prepare
+from panes.spark.session import FASTER, NEEDED, _defaults, _set, embedded, prepare, too_many_partitions
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark-session.md"
 ROW = re.compile(r"^\| `(?P<name>spark\.[^`]+)` \| (?P<here>[^|]+) \| (?P<there>[^|]+) \|$", re.MULTILINE)
@@ -222,3 +223,29 @@ def test_what_fails_with_packages(condition: str, code: str | None, monkeypatch:
     with pytest.raises((PanesError, PySparkRuntimeError)) as caught:
         embedded(1, ["a:b:1"])
     assert getattr(caught.value, "code", None) == code
+
+
+@pytest.mark.parametrize(
+    ("master", "partitions", "told"),
+    [
+        ("local[2]", "200", True),
+        ("local", "200", True),
+        ("local[2, 3]", "16", False),
+        ("spark://host:7077", "200", False),
+    ],
+)
+def test_a_local_session_with_the_partitions_of_a_cluster_is_told(master: str, partitions: str, told: bool) -> None:
+    session = Session(Settings({"spark.master": master, "spark.sql.shuffle.partitions": partitions}))
+    advice = too_many_partitions(cast(SparkSession, session))
+    assert (advice is not None) is told
+    assert advice is None or f"spark.sql.shuffle.partitions is {partitions}" in advice
+
+
+def test_the_engine_warns_of_it(spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    try:
+        spark.conf.set("spark.sql.shuffle.partitions", "200")
+        with pytest.warns(UserWarning, match=r"config\(\"spark.sql.shuffle.partitions\", \d+\)"):
+            Engine(spark)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", present(before))

@@ -16,7 +16,7 @@ from panes.cli.script_file import console, errors
 def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")]) -> None:
     """Make a folder with a script, some data and a README. What is there already is not overwritten.
 
-    [bold]Example[/bold]: panes init orders && cd orders && panes run script.sql --flush
+    [bold]Example[/bold]: panes init visits && cd visits && panes run script.sql --flush
     """
     try:
         made = make_project(folder)

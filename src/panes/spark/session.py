@@ -25,6 +25,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 # Where a file is already that a first attempt has left, it keeps that one, and says nothing.
 KEEPING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+MANY = 8  # partitions for each core; each costs a fifth of a second of a core in a micro-batch, also when it is empty
 NO_GATEWAY = "JAVA_GATEWAY_EXITED"  # Java did not start, or found no packages
 REDACTION = "spark.redaction.regex"
 NEEDED = {"spark.sql.streaming.stateStore.providerClass": ROCKSDB}  # transformWithState runs on no other
@@ -151,6 +152,21 @@ def redaction(spark: SparkSession) -> re.Pattern[str] | None:
 def shards_of(spark: SparkSession) -> int:
     """The number of shards of a new query, where none is given."""
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def too_many_partitions(spark: SparkSession) -> str | None:
+    """What to say of a local session with many more partitions than cores, as Spark's default of 200 is."""
+    found = re.match(r"local(?:\[(\*|\d+))?", spark.conf.get("spark.master", None) or "")
+    if found is None:
+        return None
+    cores = os.cpu_count() or 1 if found[1] == "*" else int(found[1] or 1)
+    partitions = shards_of(spark)
+    if partitions <= MANY * cores:
+        return None
+    return (
+        f"spark.sql.shuffle.partitions is {partitions}, with {cores} cores: a micro-batch of a stream takes seconds. "
+        f'Build the session with .config("spark.sql.shuffle.partitions", {cores}).'
+    )
 
 
 def check_checkpoint(spark: SparkSession, path: str) -> None:

@@ -1,19 +1,15 @@
--- Totals per shop and 20 seconds, and the orders that are far above their shop's average so far.
---   panes run script.sql --flush              shows the totals, and writes the large orders to large/
+-- What each user did from a login to the next logout, and how each of their events follows on the one before.
+--   panes run script.sql --flush              shows the rows of both queries
 --   panes run script.sql --checkpoint state   waits for new files in data/ until Ctrl-C
 --   panes check script.sql                    only looks for mistakes
-CREATE STREAM orders (
-  ts TIMESTAMP, shop STRING, amount DOUBLE,
-  WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS
+CREATE STREAM events (
+  at TIMESTAMP, who STRING, event STRING, amount INT,
+  WATERMARK FOR at AS at - INTERVAL 10 SECONDS
 ) WITH (connector = 'json', path = 'data');
 
-SELECT window_start() AS opens, window_end() AS closes, shop, count(*) AS orders, sum(amount) AS total
-FROM orders
-GROUP BY tumblingwindow('ss', 20), shop;
+SELECT who, count(*) AS events, sum(amount) AS spent, window_start() AS login, window_end() AS logout
+FROM events
+GROUP BY statewindow(event = 'login', event = 'logout') OVER (PARTITION BY who), who;
 
-CREATE SINK large WITH (connector = 'json', path = 'large');
-
-INSERT INTO large
-SELECT ts, shop, amount, acc_avg(amount) OVER (PARTITION BY shop) AS average
-FROM orders
-WHERE amount > 2 * acc_avg(amount) OVER (PARTITION BY shop);
+SELECT who, at, event, lag(event) OVER (PARTITION BY who ORDER BY at) AS came_after
+FROM events;
