@@ -8,6 +8,9 @@ import re
 import subprocess
 import sys
 import tarfile
+import threading
+import urllib.parse
+import urllib.request
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +23,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-ORDER = re.compile(r"^\| (\d\d:\d\d:\d\d) \| (\w+) \| ([\d.]+) \|", re.MULTILINE)
-TOTAL = re.compile(r"\| (\w+) \| (\d\d:\d\d:\d\d) \| (\d+) \| ([\d.]+) \|$", re.MULTILINE)
+(SQL,) = re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
+(PYTHON,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+COMMANDS = re.findall(r"^(panes [a-z]+)", README, re.MULTILINE)
 BESIDE = re.compile(r"\]\((?!https?:)[^)]+\)")  # a link to a file of the repository
 
 
@@ -38,17 +42,18 @@ class Installed:
         assert done.returncode == 0, done.stderr[-2000:]
 
     def run(self, cwd: Path, *command: str) -> subprocess.CompletedProcess[str]:
-        hidden = ("PYTHONPATH", "PYSPARK_PYTHON", "SPARK_HOME")
-        env = {name: value for name, value in os.environ.items() if name not in hidden}
         program, *arguments = command
-        return subprocess.run(
-            [str(self.folder / "bin" / program), *arguments],
-            cwd=cwd,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
+        found = [str(self.folder / "bin" / program), *arguments]
+        return subprocess.run(found, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=600)
+
+    def start(self, cwd: Path, program: str, *arguments: str) -> subprocess.Popen[str]:
+        found = [str(self.folder / "bin" / program), *arguments]
+        return subprocess.Popen(found, cwd=cwd, env=environment(), stdout=subprocess.PIPE, text=True)
+
+
+def environment() -> dict[str, str]:
+    hidden = ("PYTHONPATH", "PYSPARK_PYTHON", "SPARK_HOME")
+    return {name: value for name, value in os.environ.items() if name not in hidden}
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +77,12 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 
 
 @pytest.fixture
-def orders(tmp_path: Path) -> Path:
-    """A folder with the README's script and its rows."""
-    script = re.search(r"```sql\n(.*?)```", README, re.DOTALL)
-    assert script is not None
-    (tmp_path / "orders.sql").write_text(script[1], encoding="utf-8")
-    (tmp_path / "orders").mkdir()
-    rows = [{"ts": f"2024-01-01T{at}Z", "shop": shop, "amount": float(n)} for at, shop, n in ORDER.findall(README)]
-    assert len(rows) == 4
-    (tmp_path / "orders" / "0.json").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return tmp_path
+def project(installed: Installed, tmp_path: Path) -> Path:
+    """What `panes init` makes, with the README's query as its script."""
+    done = installed.run(tmp_path, "panes", "init", "visits")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "visits" / "readme.sql").write_text(SQL, encoding="utf-8")
+    return tmp_path / "visits"
 
 
 def test_what_is_in_them(built: Path) -> None:
@@ -89,7 +90,7 @@ def test_what_is_in_them(built: Path) -> None:
         names = wheel.namelist()
         (metadata,) = (name for name in names if name.endswith("METADATA"))
         text = wheel.read(metadata).decode()
-    assert {"panes/py.typed", "panes/cli/demo.sql"} <= set(names)
+    assert {"panes/py.typed", "panes/cli/project/data/events-1.json"} <= set(names)
     assert all(name.startswith(("panes/", f"panes-{panes.__version__}.dist-info/")) for name in names)
     assert f"\nVersion: {panes.__version__}\n" in text
     assert "\nLicense-Expression: Apache-2.0\n" in text
@@ -112,26 +113,55 @@ def test_the_sdist_is_the_whole_tree(built: Path) -> None:
     assert not any(name.startswith(("build/", "dist/", ".venv")) for name in inside)
 
 
-def test_without_pyspark(installed: Installed, orders: Path) -> None:
-    assert installed.run(orders, "panes", "--version").stdout == f"panes {panes.__version__}\n"
-    checked = installed.run(orders, "panes", "check", "orders.sql")
+def test_without_pyspark(installed: Installed, project: Path) -> None:
+    assert installed.run(project, "panes", "--version").stdout == f"panes {panes.__version__}\n"
+    checked = installed.run(project, "panes", "check", "readme.sql")
     assert "OK (1 query)" in checked.stdout, checked.stderr
-    assert "Window" in installed.run(orders, "panes", "explain", "orders.sql").stdout
-    refused = installed.run(orders, "panes", "run", "orders.sql")
+    assert "Window" in installed.run(project, "panes", "explain", "readme.sql").stdout
+    refused = installed.run(project, "panes", "run", "readme.sql")
     assert (refused.returncode, refused.stderr.partition(":")[0]) == (1, "missing-spark")
     assert "pip install 'panes[spark]'" in refused.stderr
 
 
-def test_the_readme_with_pyspark(installed: Installed, orders: Path) -> None:
+def test_the_readme_with_pyspark(installed: Installed, project: Path) -> None:
     installed.pip(f"{installed.wheel}[spark]")
-    done = installed.run(orders, "panes", "run", "orders.sql", "--flush", "--json")
+    done = installed.run(project, "panes", "run", "readme.sql", "--flush", "--json")
     assert done.returncode == 0, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    found = [event["row"] for event in events if event["event"] == "row"]
-    totals = {(shop, closes): (int(n), float(total)) for shop, closes, n, total in TOTAL.findall(README)}
-    assert len(totals) == 2
-    shown = {(one["shop"], one["closes"][11:19]): (one["orders"], one["total"]) for one in found}
-    assert shown.items() >= totals.items()
-    for command in re.findall(r"^(panes [a-z]+)", README, re.MULTILINE):
-        done = installed.run(orders, *command.split())
-        assert done.returncode == 0, done.stderr
+    visits = sorted(
+        (row["who"], row["events"], row["spent"]) for row in (e["row"] for e in events if e["event"] == "row")
+    )
+    assert visits == [("ann", 3, 20), ("ann", 3, 30), ("bob", 4, 17), ("cat", 3, 8)]
+    assert COMMANDS == ["panes demo"]
+    done = installed.run(project, "panes", "demo")
+    assert done.returncode == 0, done.stderr
+    assert "came_after" in done.stdout
+
+    (project / "ticks.py").write_text(PYTHON, encoding="utf-8")
+    process = installed.start(project, "python", "ticks.py")
+    try:
+        watchdog = threading.Timer(300, process.kill)
+        watchdog.start()
+        assert process.stdout is not None
+        before = re.compile(r"\| +(\d+)\| +(\d+)\|")
+        found = next((row for row in map(before.search, process.stdout) if row is not None), None)
+        watchdog.cancel()
+    finally:
+        process.kill()
+    assert found is not None and int(found[1]) == int(found[2]) + 3
+
+
+def test_the_page_of_panes_play(installed: Installed, project: Path) -> None:
+    """Its assets are in the wheel; it answers whoever has the token."""
+    installed.pip(f"{installed.wheel}[spark,play]")
+    process = installed.start(project, "panes", "play", "script.sql", "--no-browser")
+    try:
+        assert process.stdout is not None
+        address = next(found[0] for line in process.stdout if (found := re.search(r"http://127\.0\.0\.1:\S+", line)))
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        page = opener.open(address, timeout=60).read().decode()
+        assert "<title>" in page
+        for asset in re.findall(r'(?:src|href)="([^"]+\.(?:js|css|svg))"', page):
+            assert opener.open(urllib.parse.urljoin(address, asset), timeout=60).status == 200
+    finally:
+        process.kill()
