@@ -161,3 +161,14 @@ def test_a_path_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
         put(changes(spark, ("update_postimage", "a", batch)), batch)
     assert held(path) == {"a": 1}
     assert writers(path) == [SPARK] * 3
+
+
+def test_a_column_name_that_delta_refuses(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's Delta takes no spaces in names, delta-rs does."""
+    rows = spark.createDataFrame([(1,)], "`the value` int")
+    with pytest.raises(PanesError) as caught:
+        sinks.delta(id="a", path=str(tmp_path / "t"), create=True)(rows, 0)
+    assert caught.value.code == "delta-failed"
+    assert "the value" in str(caught.value) and "engine = 'delta-rs'" in str(caught.value)
+    sinks.delta(id="a", path=str(tmp_path / "u"), create=True, engine=DELTA_RS)(rows, 0)
+    assert DeltaTable(str(tmp_path / "u")).to_pyarrow_table().to_pylist() == [{"the value": 1}]

@@ -52,7 +52,7 @@ def test_a_micro_batch_without_rows_is_no_version(spark: SparkSession, tmp_path:
     assert DeltaTable(str(tmp_path / "t")).version() == 0
 
 
-CHANGES = "_change_type string, k string, `the value` int"
+CHANGES = "_change_type string, k string, `the-value` int"
 
 
 def test_changes_are_applied_by_key(spark: SparkSession, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_changes_are_applied_by_key(spark: SparkSession, tmp_path: Path) -> None
         for _ in range(2):
             put(spark.createDataFrame(changes, CHANGES).repartition(3), batch)
     found = DeltaTable(str(tmp_path / "t")).to_pyarrow_table().to_pylist()
-    assert {row["k"]: row["the value"] for row in found} == {"a": 10, None: 20, "c": 30}
+    assert {row["k"]: row["the-value"] for row in found} == {"a": 10, None: 20, "c": 30}
     assert len(found) == 3
     assert DeltaTable(str(tmp_path / "t")).version() == 3
 
@@ -210,7 +210,7 @@ def test_another_commits_in_between(
 TYPES = """
     id bigint, tiny tinyint, small smallint, i int, f float, d double, flag boolean, s string, b binary, day date,
     ts timestamp, ntz timestamp_ntz, n decimal(38,10), list array<struct<a: int, b: array<string>>>,
-    m map<string, timestamp>, st struct<x: int, `y z`: timestamp_ntz>
+    m map<string, timestamp>, st struct<x: int, `y-z`: timestamp_ntz>
 """
 
 
@@ -221,7 +221,7 @@ def all_types(spark: SparkSession) -> DataFrame:
             TIMESTAMP'1969-12-31 23:59:59.999999' AS ts, TIMESTAMP_NTZ'2024-03-31 02:30:00.000001' AS ntz,
             CAST('-1234567890123456789012345678.0123456789' AS DECIMAL(38, 10)) AS n,
             array(struct(1 AS a, array('p', NULL) AS b), NULL) AS list, map('k', TIMESTAMP'2024-01-01') AS m,
-            struct(CAST(NULL AS INT) AS x, TIMESTAMP_NTZ'0001-01-01 00:00:00' AS `y z`) AS st
+            struct(CAST(NULL AS INT) AS x, TIMESTAMP_NTZ'0001-01-01 00:00:00' AS `y-z`) AS st
         FROM range(2)
         UNION ALL SELECT 7, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     """)

@@ -31,6 +31,7 @@ from panes.spark.folders import folder, is_local
 from panes.spark.last_of_key import DELETED, last_of_key
 from panes.spark.store_errors import full_or_forbidden, shortened
 
+BAD_NAMES = re.compile(r"^Invalid column names: (.+?)\.?$", re.MULTILINE)
 CONFLICT = re.compile(r"\[DELTA_(CONCURRENT_\w+|METADATA_CHANGED|PROTOCOL_CHANGED)\b")
 TRANSACTION = "spark.databricks.delta.write.txn"
 TURNS: dict[str, RLock] = {}  # by the session
@@ -121,7 +122,9 @@ class SparkWriter:
                 return
             refused = full_or_forbidden(text, f" (the Delta table {self.sink.path})")
             told = f"the Delta table {self.sink.path}: {shortened(text)}"
-            raise refused or PanesError("delta-failed", told) from error
+            names = BAD_NAMES.search(text)
+            hint = f"Rename {names[1]} with AS, or let delta-rs write: engine = 'delta-rs'." if names else None
+            raise refused or PanesError("delta-failed", told, hint=hint) from error
 
 
 def merge_statement(path: str, view: str, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
