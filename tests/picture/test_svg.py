@@ -160,3 +160,13 @@ def test_a_step_that_is_not_there_is_refused() -> None:
 
 def test_a_trace_without_rows() -> None:
     ET.fromstring(svg(Trace("SELECT 1", (), 1, True, (), (), ())))
+
+
+def test_a_file_that_tells_the_watermark_of_fewer_steps() -> None:
+    """It stays where it was, as it would be if nothing had moved it."""
+    trace = small()
+    (stream,) = trace.streams
+    short = replace(trace, streams=(replace(stream, watermarks=stream.watermarks[:1]),))
+    full = replace(trace, streams=(replace(stream, watermarks=stream.watermarks[:1] * trace.steps),))
+    for step in range(trace.steps):
+        assert svg(short, step) == svg(full, step)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner
 
+from panes.cli.main import app
 from panes.errors import PanesError
+from panes.play.answers import document_of_trace
 from panes.play.document import Document, PlayRow, StreamRows
 from panes.play.examples import FIRST
 from panes.play.request import RefusedError, RunRequest, Way
 from panes.play.running import CellError, ready, run
+from panes.trace import from_json
 from panes.trace.model import Fate
 
 if TYPE_CHECKING:
@@ -62,3 +67,15 @@ def test_each_way_gives_what_the_batch_gives(spark: SparkSession) -> None:
 def test_the_other_ways(spark: SparkSession, way: Way) -> None:
     outcome = run(RunRequest(FIRST, way, compare=True, seed=3), spark, lambda line: None)
     assert outcome.comparison is not None and outcome.comparison.same
+
+
+@pytest.mark.spark
+def test_what_draw_has_saved_goes_on_in_play(spark: SparkSession, tmp_path: Path) -> None:
+    """A trace that is saved has the whole script, so that the query can be run again."""
+    (tmp_path / "q.sql").write_text(STREAM + "SELECT k, ts FROM t;\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text("k,ts\na,2024-01-01 00:00:01\n", encoding="utf-8")
+    saved = tmp_path / "t.panes.json"
+    command = ["draw", str(tmp_path / "q.sql"), "--rows", f"t={tmp_path}/t.csv", "-o", str(saved)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    found = ready(document_of_trace(from_json(saved.read_text(encoding="utf-8"))))
+    assert found.scripted()["t"].batches == [[("a", "2024-01-01 00:00:01")]]

@@ -55,11 +55,12 @@ def draw(
         return
     script = load_script(file, assignments) if file.suffix.lower() not in (*MARKDOWN, TRACE) else None
     with reported_errors(script):
-        trace = drawing_of(file, script.text if script is not None else None, rows or (), flush)
+        as_json = output is not None and output.suffix == TRACE
+        trace = drawing_of(file, script.text if script is not None else None, rows or (), flush, whole=as_json)
         last = trace.steps - 1 if step is None else step - 1
         if not 0 <= last < trace.steps:
             raise typer.BadParameter(f"there are {trace.steps} steps, the end included", param_hint="--step")
-        text = to_json(trace) if output is not None and output.suffix == TRACE else svg(trace, last, theme)
+        text = to_json(trace) if as_json else svg(trace, last, theme)
     if output is None:
         typer.echo(text, nl=False)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -16,10 +17,13 @@ from panes.trace.given import Given, read_rows
 from panes.trace.page import PageExample, examples_of
 
 
-def drawing_of(file: Path, script: str | None, rows: Sequence[str], flush: bool) -> Trace:
-    """The trace of a script over rows from files, of the only example of a page, or from a file."""
+def drawing_of(file: Path, script: str | None, rows: Sequence[str], flush: bool, whole: bool = False) -> Trace:
+    """The trace of a script over rows from files, of the only example of a page, or from a file.
+
+    Its SQL is the query that is drawn, or the `whole` script, which `panes play` needs to run it again.
+    """
     if script is not None:
-        return _traced(script, given_of(rows), str(file), flush)
+        return traced(script, given_of(rows), str(file), flush, whole)
     if file.suffix.lower() == ".json":
         return from_json(read_script(file))
     examples = examples_of(read_script(file))
@@ -29,7 +33,7 @@ def drawing_of(file: Path, script: str | None, rows: Sequence[str], flush: bool)
         raise PanesError(
             "parse-error", f"one example with input blocks is wanted, at these lines are: {lines}", None, hint
         )
-    return _traced(examples[0].script, examples[0].given, str(file), flush)
+    return traced(examples[0].script, examples[0].given, str(file), flush, whole)
 
 
 def pictures_of(page: Path, theme: Theme = Theme.AUTO) -> Iterator[tuple[Path, str]]:
@@ -37,7 +41,7 @@ def pictures_of(page: Path, theme: Theme = Theme.AUTO) -> Iterator[tuple[Path, s
     for example in named_pictures(page):
         assert example.picture is not None
         path = Path(posixpath.normpath(posixpath.join(page.parent.as_posix(), example.picture)))
-        yield path, svg(_traced(example.script, example.given, str(page), flush=True), theme=theme)
+        yield path, svg(traced(example.script, example.given, str(page), flush=True), theme=theme)
 
 
 def named_pictures(page: Path) -> list[PageExample]:
@@ -63,7 +67,8 @@ def given_of(rows: Sequence[str]) -> dict[str, Given]:
     return found
 
 
-def _traced(script: str, given: dict[str, Given], name: str, flush: bool) -> Trace:
+def traced(script: str, given: dict[str, Given], name: str, flush: bool, whole: bool = False) -> Trace:
     from panes.trace.script import trace_script  # which imports PySpark
 
-    return trace_script(script, given, name=name, flush=flush)
+    found = trace_script(script, given, name=name, flush=flush)
+    return replace(found, sql=script) if whole else found

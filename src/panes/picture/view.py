@@ -44,9 +44,9 @@ class View:
 
     @cached_property
     def watermarks(self) -> tuple[int | None, ...]:
-        """Of the stream that is read, after each step."""
+        """Of the stream that is read, after each step; after those that a file does not tell it is where it was."""
         known = self.trace.streams[0].watermarks if self.trace.streams else ()
-        return known or (None,) * self.trace.steps
+        return (*known, *(known[-1:] or (None,)) * (self.trace.steps - len(known)))
 
     @property
     def batches(self) -> int:
