@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from panes.play.comparing import compared
-from panes.play.running import restarts
+from panes.play.running import kills
 
 A, B = {"k": "a", "n": 1}, {"k": "b", "n": 2.0}
 
@@ -27,7 +27,7 @@ def test_a_deletion_of_what_is_not_there_is_shown() -> None:
     assert found.only_stream == ({"_change_type": "delete", "n": 1},)
 
 
-def test_restarts_are_after_micro_batches_that_there_are() -> None:
+def test_kills_are_in_micro_batches_that_there_are() -> None:
     for seed in range(50):
-        found = restarts(4, seed)
+        found = kills(4, seed)
         assert found == sorted(set(found)) and 1 <= len(found) <= 3 and set(found) <= set(range(4))

@@ -127,10 +127,10 @@ def _stream_rows(
             count = asked.document.count
             return f"{count} micro-batch{'' if count == 1 else 'es'}", _results(found)
         case Way.KILL:
-            after = restarts(asked.document.count, asked.seed)
-            done = replay(given.query.text, restart_after=after, spark=spark, setup=given.prepare, **_named(given))
-            listed = ", ".join(str(one + 1) for one in after)
-            return f"stopped and restarted after micro-batch {listed}", [_plain(row) for row in done.rows]
+            killed = kills(asked.document.count, asked.seed)
+            done = replay(given.query.text, kill_in=killed, spark=spark, setup=given.prepare, **_named(given))
+            listed = ", ".join(str(one + 1) for one in killed)
+            return f"killed in micro-batch {listed}, and restarted", [_plain(row) for row in done.rows]
         case Way.SHARDS:
             done = replay(given.query.text, shards=SHARDS, spark=spark, setup=given.prepare, **_named(given))
             return f"{SHARDS} shards", [_plain(row) for row in done.rows]
@@ -143,10 +143,10 @@ def _named(given: Ready) -> dict[str, Any]:
     return {**given.scripted()}
 
 
-def restarts(count: int, seed: int) -> list[int]:
-    """After which micro-batches a stream is restarted: one to three of them.
+def kills(count: int, seed: int) -> list[int]:
+    """Which micro-batches die when their output has been computed, and run again: one to three of them.
 
-    >>> restarts(1, seed=5), len(restarts(10, seed=1)) <= 3
+    >>> kills(1, seed=5), len(kills(10, seed=1)) <= 3
     ([0], True)
     """
     chance = random.Random(seed)

@@ -9,7 +9,7 @@ const WORDS = {
   running: "Running",
   batch: "Running it as a batch",
   plain: "Comparing",
-  kill: "Running it with restarts",
+  kill: "Running it with kills",
   shards: "Running it with seven shards",
 };
 
