@@ -273,3 +273,16 @@ def test_workers_that_cannot_be_asked(text: str, told: str) -> None:
 
 def test_what_else_goes_wrong_is_spark_s() -> None:
     assert worker_python._why("Job aborted due to stage failure", "python3") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ('IOException: Cannot run program "./env/bin/python" (in directory "./6da7-4f"): error=2', True),
+        ('IOException: Cannot run program "/opt/env/bin/python" (in directory "./6da7-4f"): error=2', False),
+        ('IOException: Cannot run program "python3.99" (in directory "./6da7-4f"): error=2', False),
+        ('IOException: Cannot run program "./env/bin/python": error=2', False),
+    ],
+)
+def test_a_python_that_only_the_folder_of_a_session_lacks_is_not_refused(text: str, unknown: bool) -> None:
+    assert bool(worker_python.IN_SESSION_FOLDER.search(text)) is unknown

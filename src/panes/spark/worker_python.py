@@ -36,6 +36,7 @@ def found():
 """
 MISSING_MODULE = re.compile(r"No module named '(?P<module>\w+)")
 NOT_STARTED = re.compile(r'Cannot run program "(?P<interpreter>[^"]+)"')
+IN_SESSION_FOLDER = re.compile(r'Cannot run program "(?!/)[^"/]*/[^"]+" \(in directory "')
 OTHER_PYTHON = re.compile(r"Python in worker has different version:? (?P<python>\d[\d.]*)")
 
 _fit: set[str] = set()  # applications and sessions whose workers have been looked at
@@ -78,7 +79,7 @@ def check_workers(spark: SparkSession) -> None:
     if session in _fit:
         return
     worker = _worker(spark, context.pythonExec if context is not None else None)
-    if not _fits(worker):
+    if worker is not None and not _fits(worker):
         raise unfit(f"run {worker.interpreter} (Python {worker.python}), which has {_lack(worker)}")
     _fit.add(session)
 
@@ -117,8 +118,12 @@ def _looked() -> str:
     return str(found())
 
 
-def _worker(spark: SparkSession, interpreter: str | None) -> Python:
-    """What a worker says of itself: in one task, with a function that needs no module to be unpickled."""
+def _worker(spark: SparkSession, interpreter: str | None) -> Python | None:
+    """What a worker says of itself: in one task, with a function that needs no module to be unpickled.
+
+    None if it cannot be asked: over Spark Connect a batch looks for `./env/bin/python` in a folder of its session, and
+    micro-batches where the archive is unpacked.
+    """
     text = LOOK
 
     def look(_: int) -> str:
@@ -130,6 +135,8 @@ def _worker(spark: SparkSession, interpreter: str | None) -> Python:
     try:
         row = spark.range(0, 1, 1, 1).select(asked("id").alias("told")).first()
     except Exception as error:
+        if IN_SESSION_FOLDER.search(str(error)):
+            return None
         why = _why(str(error), interpreter)
         if why is None:
             raise
