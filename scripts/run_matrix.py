@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SPARKS = ("4.1.1", "4.2.0", "4.3.0")
 LOWEST = "lowest"  # with the oldest Spark
 TOOLS = ("pytest", "hypothesis")
-EXTRAS = "spark,connect,delta,metrics,postgres,shell"
+EXTRAS = "spark,connect,delta,metrics,play,postgres,shell"
 UV = str(Path(sys.executable).with_name("uv"))
 BOUND = re.compile(r"(?P<name>[\w-]+)(?:\[[\w,-]+\])?>=(?P<version>[\d.]+)")
 

@@ -254,7 +254,8 @@ def test_a_micro_batch_that_is_replayed_leaves_the_same_state(script: Script, sp
     with setting(spark, "spark.sql.streaming.noDataMicroBatches.enabled", "false"):
         script.run()
     version, state = script.uncommit(sink=True) + 1, script.checkpoint / "1-out" / "spark" / "state"
-    before = {file: file.read_bytes() for file in state.rglob(f"{version}.*")}
+    files = [file for file in state.rglob(f"{version}.*") if file.suffix != ".crc"]  # Spark 4.1's has a time in it
+    before = {file: file.read_bytes() for file in files}
     script.feed(3)
     script.run(flush=True)
     assert before
