@@ -15,7 +15,9 @@ from panes.trace import to_json
 
 from .conftest import TRACE
 
-UNFIT = replace(TRACE, steps=9)  # more than it has watermarks for
+UNFIT = replace(
+    TRACE, streams=tuple(replace(one, columns=()) for one in TRACE.streams)
+)  # rows with more values than that
 SQL = "CREATE STREAM t (k STRING, v INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS);\n"
 
 

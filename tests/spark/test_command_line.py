@@ -205,12 +205,11 @@ def test_the_new_project_runs_as_it_is(folder: Path, spark: SparkSession) -> Non
     assert CliRunner().invoke(app, ["init", str(folder / "new")]).exit_code == 0
     script = folder / "new" / "script.sql"
     text = script.read_text(encoding="utf-8")
-    for name in ("data", "large"):  # Java was started elsewhere
-        assert f"path = '{name}'" in text
-        text = text.replace(f"path = '{name}'", f"path = '{folder}/new/{name}'")
-    script.write_text(text, encoding="utf-8")
-    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["run", str(script), "--flush"])
+    assert "path = 'data'" in text
+    script.write_text(text.replace("path = 'data'", f"path = '{folder}/new/data'"), encoding="utf-8")
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["run", str(script), "--flush", "--json"])
     assert done.exit_code == 0, done.output
-    large = spark.read.json(str(folder / "new" / "large")).collect()
-    assert sorted((row["shop"], row["amount"]) for row in large) == [("north", 95.0), ("south", 90.0)]
-    assert "40.5" in done.stdout
+    rows = [one["row"] for one in events(done) if one["event"] == "row"]
+    visits = sorted((row["who"], row["events"], row["spent"]) for row in rows if "spent" in row)
+    assert visits == [("ann", 3, 20), ("ann", 3, 30), ("bob", 4, 17), ("cat", 3, 8)]
+    assert sum("came_after" in row for row in rows) == 13
