@@ -30,25 +30,7 @@ def demo() -> None:
             check_spark()
         console.print("Starting Spark …\n", style="dim")
         with contextlib.chdir(folder):
-            stopped_by = supervise(_to_its_end(query))
+            stopped_by = supervise(Supervised(query, "demo", once=True, flush=True, wanted=Wanted(quiet=True)))
     if stopped_by is not None:
         raise typer.Exit(128 + stopped_by)
     console.print("Next: panes init visits makes a folder with this script and its data.", style="dim")
-
-
-def _to_its_end(query: str) -> Supervised:
-    return Supervised(
-        text=query,
-        name="demo",
-        values={},
-        checkpoint=None,
-        once=True,
-        flush=True,
-        every=None,
-        on_error="stop",
-        wanted=Wanted(quiet=True),
-        metrics=None,
-        settings={},
-        packages=(),
-        debug=False,
-    )

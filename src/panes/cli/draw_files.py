@@ -23,7 +23,7 @@ def drawing_of(file: Path, script: str | None, rows: Sequence[str], flush: bool,
     Its SQL is the query that is drawn, or the `whole` script, which `panes play` needs to run it again.
     """
     if script is not None:
-        return traced(script, given_of(rows), str(file), flush, whole)
+        return _traced(script, given_of(rows), str(file), flush, whole)
     if file.suffix.lower() == ".json":
         return from_json(read_script(file))
     examples = examples_of(read_script(file))
@@ -33,7 +33,7 @@ def drawing_of(file: Path, script: str | None, rows: Sequence[str], flush: bool,
         raise PanesError(
             "parse-error", f"one example with input blocks is wanted, at these lines are: {lines}", None, hint
         )
-    return traced(examples[0].script, examples[0].given, str(file), flush, whole)
+    return _traced(examples[0].script, examples[0].given, str(file), flush, whole)
 
 
 def pictures_of(page: Path, theme: Theme = Theme.AUTO) -> Iterator[tuple[Path, str]]:
@@ -41,7 +41,7 @@ def pictures_of(page: Path, theme: Theme = Theme.AUTO) -> Iterator[tuple[Path, s
     for example in named_pictures(page):
         assert example.picture is not None
         path = Path(posixpath.normpath(posixpath.join(page.parent.as_posix(), example.picture)))
-        yield path, svg(traced(example.script, example.given, str(page), flush=True), theme=theme)
+        yield path, svg(_traced(example.script, example.given, str(page), flush=True), theme=theme)
 
 
 def named_pictures(page: Path) -> list[PageExample]:
@@ -67,7 +67,7 @@ def given_of(rows: Sequence[str]) -> dict[str, Given]:
     return found
 
 
-def traced(script: str, given: dict[str, Given], name: str, flush: bool, whole: bool = False) -> Trace:
+def _traced(script: str, given: dict[str, Given], name: str, flush: bool, whole: bool = False) -> Trace:
     from panes.trace.script import trace_script  # which imports PySpark
 
     found = trace_script(script, given, name=name, flush=flush)

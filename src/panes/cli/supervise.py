@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,17 +36,17 @@ class Supervised:
 
     text: str
     name: str
-    values: Mapping[str, str]
-    checkpoint: str | None
-    once: bool
-    flush: bool
-    every: str | None
-    on_error: str
-    wanted: Wanted
-    metrics: tuple[int, str] | None
-    settings: Mapping[str, str]
-    packages: tuple[str, ...]
-    debug: bool
+    values: Mapping[str, str] = field(default_factory=dict)
+    checkpoint: str | None = None
+    once: bool = False
+    flush: bool = False
+    every: str | None = None
+    on_error: str = "stop"
+    wanted: Wanted = field(default_factory=Wanted)
+    metrics: tuple[int, str] | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    packages: tuple[str, ...] = ()
+    debug: bool = False
 
 
 class Telling:

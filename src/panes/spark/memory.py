@@ -67,7 +67,7 @@ def memory_of(spark: SparkSession) -> Memory:
         return Memory(size(WORKER, of_worker), 1)
     master = setting("spark.master") or ""
     is_local = LOCAL.fullmatch(master) is not None
-    slots = _slots(master, setting("spark.executor.cores"), int(setting("spark.task.cpus") or 1))
+    slots = slots_of(master, setting("spark.executor.cores"), int(setting("spark.task.cpus") or 1))
     limit = setting(LIMIT)
     if limit is not None:  # a local Spark takes it at its word, too, for each worker
         bytes_, among = size(LIMIT, limit), int(setting("spark.executor.cores") or 1) if is_local else slots
@@ -82,7 +82,7 @@ def memory_of(spark: SparkSession) -> Memory:
     return Memory(None, slots)
 
 
-def _slots(master: str, executor_cores: str | None, task_cpus: int) -> int | None:
+def slots_of(master: str, executor_cores: str | None, task_cpus: int) -> int | None:
     """How many tasks run at once in one executor; None for as many as its machine has cores."""
     local, cluster = LOCAL.fullmatch(master), LOCAL_CLUSTER.fullmatch(master)
     if local is not None:

@@ -17,6 +17,7 @@ from panes.options import shown_options
 from panes.spark.delta.jar import with_delta
 from panes.spark.folders import scheme_of
 from panes.spark.installed import check_java, check_version
+from panes.spark.memory import LOCAL, slots_of
 from panes.spark.packages import SETTING, listed, spark_defaults, unresolved, with_packages
 from panes.spark.store import hadoop_of
 from panes.spark.worker_python import use_own_python
@@ -156,12 +157,9 @@ def shards_of(spark: SparkSession) -> int:
 
 def too_many_partitions(spark: SparkSession) -> str | None:
     """What to say of a local session with many more partitions than cores, as Spark's default of 200 is."""
-    found = re.match(r"local(?:\[(\*|\d+))?", spark.conf.get("spark.master", None) or "")
-    if found is None:
-        return None
-    cores = os.cpu_count() or 1 if found[1] == "*" else int(found[1] or 1)
-    partitions = shards_of(spark)
-    if partitions <= MANY * cores:
+    master, partitions = spark.conf.get("spark.master", None) or "", shards_of(spark)
+    cores = slots_of(master, executor_cores=None, task_cpus=1) or os.cpu_count() or 1
+    if LOCAL.fullmatch(master) is None or partitions <= MANY * cores:
         return None
     return (
         f"spark.sql.shuffle.partitions is {partitions}, with {cores} cores: a micro-batch of a stream takes seconds. "
